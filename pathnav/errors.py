@@ -1,0 +1,57 @@
+"""The error tree of pathnav.
+
+::
+
+    PathnavError
+    ├── ConfigError       options, scenario files, folders
+    ├── SlideError        slide files and their metadata
+    ├── AnnotationError   diagnostic trees and tumour annotations
+    ├── RoiError          a box that cannot be looked at or reported
+    ├── BudgetExhausted   a look, or a survey, beyond what the agent was granted
+    ├── ModelError        chat endpoints
+    │   └── EndpointUnreachable
+    ├── RecordError       run folders and their files
+    └── PluginError       agents, scorers and tools that cannot be used
+
+Each message is one sentence that says what was expected, what came, and what to do.
+"""
+
+
+class PathnavError(Exception):
+    """Raised when pathnav cannot do what was asked; the base of every error below."""
+
+
+class ConfigError(PathnavError):
+    """Raised when an option, a scenario file or an output folder is not usable."""
+
+
+class SlideError(PathnavError):
+    """Raised when a slide cannot be opened, read, or placed on a physical scale."""
+
+
+class AnnotationError(PathnavError):
+    """Raised when a diagnostic tree or a tumour annotation breaks a rule of its format."""
+
+
+class RoiError(PathnavError):
+    """Raised when a requested or reported box is outside the legal range; costs no ROI."""
+
+
+class BudgetExhausted(PathnavError):
+    """Raised when an agent asks for more looks than its budget, or for a survey it did not declare."""
+
+
+class ModelError(PathnavError):
+    """Raised when a chat endpoint fails in a way that is not the model's answer."""
+
+
+class EndpointUnreachable(ModelError):
+    """Raised when the endpoint refuses the connection or its host name does not resolve."""
+
+
+class RecordError(PathnavError):
+    """Raised when a run folder's files cannot be read or do not belong together."""
+
+
+class PluginError(PathnavError):
+    """Raised when an agent, scorer or tool cannot be found, loaded or configured."""
