@@ -9,7 +9,8 @@
     ├── RoiError          a box that cannot be looked at or reported
     ├── BudgetExhausted   a look, or a survey, beyond what the agent was granted
     ├── ModelError        chat endpoints
-    │   └── EndpointUnreachable
+    │   ├── EndpointUnreachable
+    │   └── ContextOverflow
     ├── RecordError       run folders and their files
     └── PluginError       agents, scorers and tools that cannot be used
 
@@ -47,6 +48,10 @@ class ModelError(PathnavError):
 
 class EndpointUnreachable(ModelError):
     """Raised when the endpoint refuses the connection or its host name does not resolve."""
+
+
+class ContextOverflow(ModelError):
+    """Raised when a conversation has grown longer than the model's context."""
 
 
 class RecordError(PathnavError):

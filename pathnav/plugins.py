@@ -7,7 +7,6 @@ baselines and tools come in by the same door as a stranger's package.
 import difflib
 import hashlib
 import importlib
-import importlib.util
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -103,7 +102,8 @@ def _from_reference(kind: Kind, spec: str) -> Plugin:
     place, _, class_name = spec.rpartition(":")
     path = Path(place)
     if path.suffix == ".py":
-        module, origin, digest = _module_from_file(kind, path), str(path), _digest(path)
+        source = _source(kind, path)
+        module, origin, digest = _module_from_source(kind, path, source), str(path), hashlib.sha256(source).hexdigest()
     else:
         module, origin, digest = _module_by_name(kind, place, spec), place, None
     cls = getattr(module, class_name, None)
@@ -114,8 +114,10 @@ def _from_reference(kind: Kind, spec: str) -> Plugin:
     return Plugin(name if isinstance(name, str) else class_name, kind, cls, origin, digest)
 
 
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _source(kind: Kind, path: Path) -> bytes:
+    if not path.is_file():
+        raise PluginError(f"{kind} file {path} does not exist; expected path/to/file.py:Class")
+    return path.read_bytes()
 
 
 def _module_by_name(kind: Kind, place: str, spec: str) -> ModuleType:
@@ -125,17 +127,17 @@ def _module_by_name(kind: Kind, place: str, spec: str) -> ModuleType:
         raise PluginError(f"{kind} {spec!r} cannot be loaded: {error}") from error
 
 
-def _module_from_file(kind: Kind, path: Path) -> ModuleType:
-    if not path.is_file():
-        raise PluginError(f"{kind} file {path} does not exist; expected path/to/file.py:Class")
+def _module_from_source(kind: Kind, path: Path, source: bytes) -> ModuleType:
+    """Return the module of a file's bytes: the very bytes of the digest, never bytecode left by an earlier version.
+
+    Python takes bytecode for fresh when size and whole second agree: an edited file was run as it was before.
+    """
     name = f"pathnav_user_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
-    module_spec = importlib.util.spec_from_file_location(name, path)
-    if module_spec is None or module_spec.loader is None:
-        raise PluginError(f"{kind} file {path} is not a Python file")
-    module = importlib.util.module_from_spec(module_spec)
+    module = ModuleType(name)
+    module.__file__ = str(path)
     sys.modules[name] = module
     try:
-        module_spec.loader.exec_module(module)
+        exec(compile(source, str(path), "exec"), vars(module))
     except Exception as error:
         del sys.modules[name]
         raise PluginError(f"{kind} file {path} fails on import: {type(error).__name__}: {error}") from error

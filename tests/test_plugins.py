@@ -1,0 +1,118 @@
+"""Plug-ins come in by a name or by a file; what cannot come in says why in one sentence."""
+
+import hashlib
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+from pathnav.errors import PluginError
+from pathnav.plugins import Kind, load, names
+from support.source import pyproject
+
+AGENT = '''
+class Fixed:
+    """An agent."""
+
+    name = "fixed"
+
+    def __init__(self, x: int = 0) -> None:
+        self.x = x
+
+    def run(self, environment: object) -> None:
+        """Do nothing."""
+
+
+class Unnamed:
+    """An agent without a name of its own."""
+'''
+
+
+@pytest.fixture
+def agent_file(tmp_path: Path) -> Path:
+    path = tmp_path / "my_agent.py"
+    path.write_text(AGENT)
+    return path
+
+
+def test_the_installed_names_are_those_of_pyproject() -> None:
+    points = pyproject()["project"]["entry-points"]
+    assert names(Kind.AGENT) == sorted(points["pathnav.agents"])
+    assert names(Kind.TOOL) == sorted(points["pathnav.tools"])
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_every_installed_plugin_loads_under_its_own_name(kind: Kind) -> None:
+    for name in names(kind):
+        plugin = load(kind, name)
+        assert plugin.name == name == getattr(plugin.cls, "name", name)
+        assert plugin.origin.startswith("pathnav ")
+        assert plugin.digest is None
+
+
+def test_a_baseline_comes_from_its_folder() -> None:
+    (point,) = (point for point in entry_points(group="pathnav.agents") if point.name == "random")
+    assert point.value == "pathnav_baselines.random_window:RandomWindow"
+
+
+def test_a_class_in_a_file_is_loaded_with_the_hash_of_the_file(agent_file: Path) -> None:
+    plugin = load(Kind.AGENT, f"{agent_file}:Fixed")
+    assert plugin.name == "fixed"
+    assert plugin.origin == str(agent_file)
+    assert plugin.digest == hashlib.sha256(agent_file.read_bytes()).hexdigest()
+    assert plugin.create({"x": 3}).x == 3
+
+
+def test_a_changed_file_is_loaded_anew(agent_file: Path) -> None:
+    before = load(Kind.AGENT, f"{agent_file}:Fixed")
+    agent_file.write_text(AGENT.replace("x: int = 0", "x: int = 7"))
+    after = load(Kind.AGENT, f"{agent_file}:Fixed")
+    assert (before.create().x, after.create().x) == (0, 7)
+    assert before.digest != after.digest
+
+
+def test_a_class_without_a_name_goes_by_its_class_name(agent_file: Path) -> None:
+    assert load(Kind.AGENT, f"{agent_file}:Unnamed").name == "Unnamed"
+
+
+def test_two_files_of_the_same_name_do_not_mix(tmp_path: Path) -> None:
+    for folder, value in (("one", 1), ("two", 2)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "agent.py").write_text(f"class Agent:\n    value = {value}\n")
+    loaded = [load(Kind.AGENT, f"{tmp_path / folder / 'agent.py'}:Agent") for folder in ("one", "two")]
+    assert [plugin.cls.value for plugin in loaded] == [1, 2]
+
+
+def test_a_class_in_a_module_is_loaded_by_its_dotted_name() -> None:
+    plugin = load(Kind.AGENT, "pathnav.geometry:Box")
+    assert plugin.name == "Box"
+    assert plugin.origin == "pathnav.geometry"
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("randm", ["'randm'", "did you mean random?", "parent-centre"]),
+        ("qqqq", ["'qqqq'", "installed: ", "file.py:Class"]),
+        ("nowhere.py:Agent", ["nowhere.py does not exist"]),
+        ("pathnav.nowhere:Agent", ["cannot be loaded", "pathnav.nowhere"]),
+        ("pathnav.geometry:Bax", ["no class 'Bax'", "Box"]),
+    ],
+)
+def test_what_is_not_there_is_said_with_what_is(spec: str, words: list[str]) -> None:
+    with pytest.raises(PluginError) as caught:
+        load(Kind.AGENT, spec)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_a_file_that_fails_on_import_says_how(tmp_path: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text("1 / 0\n")
+    with pytest.raises(PluginError, match="fails on import: ZeroDivisionError"):
+        load(Kind.AGENT, f"{path}:Agent")
+
+
+def test_options_that_a_class_does_not_take_are_refused(agent_file: Path) -> None:
+    with pytest.raises(PluginError, match="'fixed' does not take the options"):
+        load(Kind.AGENT, f"{agent_file}:Fixed").create({"y": 1})
