@@ -1,0 +1,112 @@
+"""What went wrong with one try, and whether another try can help; pure text and numbers, no network."""
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+
+RETRIED_STATUSES = frozenset({408, 425, 429})  # and every 5xx
+FIRST_WORDS = 160  # characters of a server's own text that a message quotes
+_OVERFLOW = re.compile(  # wordings seen from OpenAI, vLLM, SGLang, llama.cpp, Ollama, Mistral, Anthropic and Gemini
+    r"context_length_exceeded|maximum context length|context length of only|model'?s context length"
+    r"|exceeds? the (available )?context|exceed_context_size|context size has been exceeded|exceed context window"
+    r"|exceeded max context length|longer than the (maximum model|model'?s) length|maximum model length"
+    r"|prompt (is )?too long|too long to fit into the model|input tokens exceed|ContextWindowExceeded"
+    r"|input token count .{0,40}exceeds|larger than the max context size|model with \d+ maximum context",
+    re.IGNORECASE,
+)
+_DECIMAL = r"\d+(\.\d*)?"
+_NEVER_BETTER = re.compile(r"insufficient_quota|billing_hard_limit|exceeded your current quota", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failed try.
+
+    Args:
+        sentence: What happened, as the second half of a sentence that begins with the endpoint.
+        retriable: Whether the same request may succeed later.
+        retry_after_s: The wait the server asked for, None where it asked for none.
+        overflow: Whether the conversation is longer than the model's context.
+        unreachable: Whether no connection came about at all.
+        settled: Whether a first failure of this kind is taken for a mistake in the settings.
+    """
+
+    sentence: str
+    retriable: bool
+    retry_after_s: float | None = None
+    overflow: bool = False
+    unreachable: bool = False
+    settled: bool = False
+
+
+class CallFailed(Exception):
+    """Raised when one try failed; never leaves `pathnav.model`."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.sentence)
+        self.failure = failure
+
+
+def of_status(status: int, headers: Mapping[str, str], body: str, message: str | None = None) -> Failure:
+    """Return the failure behind an HTTP error answer.
+
+    Args:
+        status: The HTTP status, or the one an error body names under HTTP 200.
+        headers: The response's headers, names in any case.
+        body: The response's text.
+        message: The message of an OpenAI-shaped error, if the body is one.
+    """
+    quoted = first_words(message if message else body)
+    sentence = f"answered HTTP {status} {_phrase(status)}".rstrip() + (f": {quoted}" if quoted else " and no text")
+    if 300 <= status < 400:  # pixels go to the host the user named, so redirects are reported, not followed
+        sentence = f"redirects to {_header(headers, 'location') or 'nowhere'}, which is not followed"
+    overflow = bool(_OVERFLOW.search(body))
+    temporary = status in RETRIED_STATUSES or status >= 500
+    return Failure(
+        sentence=sentence,
+        retriable=temporary and not overflow and not _NEVER_BETTER.search(body),
+        retry_after_s=retry_after_s(headers),
+        overflow=overflow,
+    )
+
+
+def of_body(body: str) -> Failure:
+    """Return the failure behind an HTTP 200 whose body is no chat completion."""
+    if not body.strip():
+        return Failure("answered HTTP 200 with an empty body", retriable=True)
+    kind = "a web page" if "<html" in body[:2000].lower() else "something that is not a chat completion"
+    return Failure(f"answered HTTP 200 with {kind}: {first_words(body)}", retriable=True, settled=kind == "a web page")
+
+
+def retry_after_s(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """Return the wait in seconds that `retry-after-ms` or `Retry-After` (seconds or an HTTP date) asks for."""
+    text, milliseconds = _header(headers, "retry-after"), _header(headers, "retry-after-ms")
+    if re.fullmatch(_DECIMAL, milliseconds):
+        return float(milliseconds) / 1000
+    if re.fullmatch(_DECIMAL, text):
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - (time.time() if now is None else now))
+    except ValueError:
+        return None
+
+
+def first_words(text: str) -> str:
+    """Return the beginning of a server's text in one line, without markup."""
+    plain = re.sub(r"<(script|style)\b.*?</\1>|<[^>]*>", " ", text, flags=re.DOTALL | re.IGNORECASE)
+    line = " ".join(plain.split())
+    return line if len(line) <= FIRST_WORDS else line[:FIRST_WORDS].rstrip() + " ..."
+
+
+def _header(headers: Mapping[str, str], wanted: str) -> str:
+    return next((text.strip() for name, text in headers.items() if name.lower() == wanted), "")
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""

@@ -1,0 +1,167 @@
+"""What a chat endpoint answered, read from the response body itself.
+
+LangChain's `AIMessage` moves malformed tool calls behind the valid ones, re-serialises arguments and fails on servers
+that send arguments as an object. So replies are read from the body the server sent, in its order and with its text.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The tokens one call cost, as the server counts them."""
+
+    input: int
+    output: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One tool call.
+
+    Args:
+        id: Unique within the conversation, also where the server repeats or omits ids.
+        name: The tool's name as sent; empty where there was none.
+        arguments: The parsed arguments; `{}` where the server sent none, None where `raw` is not a JSON object.
+        raw: The argument text as sent; the JSON text of it where a server sent an object.
+    """
+
+    id: str
+    name: str
+    arguments: dict[str, Any] | None
+    raw: str
+
+    @property
+    def resent(self) -> str:
+        """The argument text for the history: `raw` where it is a JSON object, else `{}`; any server takes it."""
+        return self.raw if self.arguments is not None and self.raw.strip() else "{}"
+
+    def as_message_part(self) -> dict[str, Any]:
+        """Return the call as an entry of an assistant message's `tool_calls`."""
+        return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.resent}}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer.
+
+    Args:
+        text: The text, empty where there was none.
+        calls: The tool calls in the order sent, malformed ones at their own place.
+        finish_reason: The server's word for why it stopped; None where it gave none.
+        refused: Whether a content filter or the model's refusal field stopped the answer.
+        tokens: None where the server gave no usage.
+        seconds: From the question to the answer, retries and waits included.
+        retries: How many tries failed before this answer.
+        bytes_sent: Length of the request bodies, all tries.
+    """
+
+    text: str
+    calls: tuple[ToolCall, ...]
+    finish_reason: str | None
+    refused: bool
+    tokens: Tokens | None
+    seconds: float = 0.0
+    retries: int = 0
+    bytes_sent: int = 0
+
+
+def read_reply(choice: Mapping[str, Any], usage: object, taken: Collection[str] = ()) -> Reply:
+    """Return the reply in one choice of a chat completion; never fails, whatever a server sent.
+
+    Args:
+        choice: `choices[0]` of the body.
+        usage: `usage` of the body, or None.
+        taken: Call ids that the conversation already uses.
+    """
+    message = choice.get("message")
+    message = message if isinstance(message, Mapping) else {}
+    content, refusal = message.get("content"), message.get("refusal")
+    reason = choice.get("finish_reason")
+    return Reply(
+        text=_text(content),
+        calls=_calls(message.get("tool_calls"), set(taken)),
+        finish_reason=clean(reason) if isinstance(reason, str) else None,
+        refused=reason == "content_filter" or bool(refusal) or _has_refusal_part(content),
+        tokens=_tokens(usage),
+    )
+
+
+def clean(text: str) -> str:
+    """Return the text with lone surrogates replaced, so that it can be sent and stored as UTF-8."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def parse_arguments(raw: str) -> dict[str, Any] | None:
+    """Return the JSON object in an argument text, `{}` for blank text, None for anything else."""
+    if not raw.strip():
+        return {}
+    try:
+        parsed = json.loads(raw, parse_constant=_refuse_constant)
+        json.dumps(parsed, ensure_ascii=False).encode("utf-8")  # refuses lone surrogates behind \u escapes
+    except (ValueError, RecursionError):  # malformed, numbers of 4,300 digits, nesting without end
+        return None
+    return parsed if isinstance(parsed, dict) else None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _text(content: object) -> str:
+    """Return the text of a content field: a string, or a list of parts (Mistral)."""
+    if isinstance(content, str):
+        return clean(content)
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if isinstance(part, Mapping) and part.get("type") == "text"]
+    return clean("".join(text for text in texts if isinstance(text, str)))
+
+
+def _has_refusal_part(content: object) -> bool:
+    parts = content if isinstance(content, list) else []
+    return any(isinstance(part, Mapping) and part.get("type") == "refusal" for part in parts)
+
+
+def _tokens(usage: object) -> Tokens | None:
+    if not isinstance(usage, Mapping):
+        return None
+    counts = [usage.get("prompt_tokens"), usage.get("completion_tokens")]
+    whole = [count for count in counts if type(count) is int and count >= 0]
+    return Tokens(*whole) if len(whole) == 2 else None
+
+
+def _calls(sent: object, taken: set[str]) -> tuple[ToolCall, ...]:
+    entries = sent if isinstance(sent, list) else []
+    calls = []
+    for entry in entries:
+        call = _call(entry, taken)
+        taken.add(call.id)
+        calls.append(call)
+    return tuple(calls)
+
+
+def _call(entry: object, taken: set[str]) -> ToolCall:
+    fields = entry if isinstance(entry, Mapping) else {}
+    function = fields.get("function")
+    function = function if isinstance(function, Mapping) else {}
+    name, given_id = function.get("name"), fields.get("id")
+    arguments = function.get("arguments") or ""
+    raw = clean(arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False))
+    call_id = clean(given_id) if isinstance(given_id, str) else ""
+    return ToolCall(
+        id=call_id if call_id and call_id not in taken else _free_id(taken),
+        name=clean(name) if isinstance(name, str) else "",
+        arguments=parse_arguments(raw),
+        raw=raw,
+    )
+
+
+def _free_id(taken: set[str]) -> str:
+    """Return an unused id of nine letters and digits, the only form that Mistral's templates accept."""
+    number = len(taken) + 1
+    while (name := f"call{number:05d}") in taken:
+        number += 1
+    return name

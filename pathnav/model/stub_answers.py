@@ -1,0 +1,155 @@
+"""What `stub-pixel-reader` answers: a request body in, a response body out, no network.
+
+It is no model and says so. It measures haematoxylin density in the images it is sent and navigates with the tools
+it is offered, so that everything runs through the real client without a network. It keeps no state between
+requests: what it does follows from the conversation alone, and the same conversation gets the same answer.
+As a server it is strict, see `pathnav.model.stub_rules`.
+
+Usage is counted in units of its own: a token is 4 characters of text or 28 x 28 px of an image.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pathnav import __version__
+from pathnav.geometry import Box
+from pathnav.model.stub_conversation import Task, read_task
+from pathnav.model.stub_policy import Step, decide
+from pathnav.model.stub_rules import check_request, content_parts
+from pathnav.model.stub_vision import Eyes
+
+STUB_MODEL = "stub-pixel-reader"
+_WHO = (
+    f"This is {STUB_MODEL}, pathnav's offline test server. It is not a model: it measures haematoxylin density in "
+    "images and can only act on pathnav's localisation task."
+)
+_LOOK, _REPORT, _FACTS = "extract_roi", "finish_and_report", "get_image_info"
+
+Call = tuple[str, dict[str, Any]]
+
+
+class Stub:
+    """Answers chat-completion requests; threads may share it."""
+
+    def __init__(self) -> None:
+        self._eyes = Eyes()
+
+    def complete(self, request: object) -> dict[str, Any]:
+        """Return the chat-completion body that answers a request body.
+
+        Raises:
+            BadRequest: If the request is not legal.
+        """
+        body = check_request(request)
+        task = read_task(body["messages"], self._eyes)
+        text, call = _answer(task, _offered(body), body.get("tool_choice"))
+        message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
+        if call is not None:
+            function = {"name": call[0], "arguments": json.dumps(call[1])}
+            message["tool_calls"] = [{"id": f"call{task.calls + 1:05d}", "type": "function", "function": function}]
+        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if call else "stop", "logprobs": None}
+        return {
+            "id": f"chatcmpl-{hashlib.sha256(json.dumps(message).encode()).hexdigest()[:24]}",
+            "object": "chat.completion",
+            "created": 0,  # a clock would make two answers to one request differ
+            "model": STUB_MODEL,
+            "system_fingerprint": f"pathnav-{__version__}",
+            "choices": [choice],
+            "usage": _usage(body["messages"], message, task),
+        }
+
+
+def _offered(body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the functions that may be called, by name."""
+    choice = body.get("tool_choice")
+    functions = {tool["function"]["name"]: tool["function"] for tool in body.get("tools") or []}
+    if choice == "none":
+        return {}
+    if isinstance(choice, dict):
+        return {name: function for name, function in functions.items() if name == choice["function"]["name"]}
+    return functions
+
+
+def _answer(task: Task, offered: Mapping[str, dict[str, Any]], choice: object) -> tuple[str, Call | None]:
+    """Return the text and the call of an answer."""
+    if task.region is None:
+        return _without_task(task, offered, choice)
+    step = decide(task, task.region, may_look=_LOOK in offered)
+    text = _remark(step)
+    if not step.report:
+        return text, (_LOOK, _look_arguments(step))
+    if _REPORT in offered:
+        return text, (_REPORT, _report_arguments(step))
+    if offered and _must_call(choice):
+        return text, _example_call(offered)
+    return f"{text} I would report the box {_whole(step.box).as_list()}.", None
+
+
+def _without_task(task: Task, offered: Mapping[str, dict[str, Any]], choice: object) -> tuple[str, Call | None]:
+    """Return an answer to a conversation that holds no task of pathnav's."""
+    seen = "; ".join(f"image {number}: {sight.density:.3f}" for number, sight in enumerate(task.images, 1))
+    text = _WHO + (f" Mean haematoxylin density: {seen}." if seen else "")
+    if _FACTS in offered and not task.calls:
+        return text, (_FACTS, {})
+    wanted = _must_call(choice) or _REPORT in offered
+    return text, _example_call(offered) if offered and wanted else None
+
+
+def _must_call(choice: object) -> bool:
+    return choice == "required" or isinstance(choice, dict)
+
+
+def _remark(step: Step) -> str:
+    best = f" Best so far {step.best.box.as_list()} at {step.best.worth:.4f}." if step.best else ""
+    return f"{STUB_MODEL}: {step.remark}.{best}"
+
+
+def _look_arguments(step: Step) -> dict[str, Any]:
+    x, y, width, height = step.box.as_list()
+    return {"x": x, "y": y, "w": width, "h": height, "reason": step.remark}
+
+
+def _report_arguments(step: Step) -> dict[str, Any]:
+    return {"conclusion": step.remark, "bbox": _whole(step.box).as_list(), "confidence": step.confidence}
+
+
+def _whole(box: Box) -> Box:
+    """Return the box in whole pixels, at least one each way."""
+    return Box(round(box.x), round(box.y), max(1, round(box.width)), max(1, round(box.height)))
+
+
+def _example_call(offered: Mapping[str, dict[str, Any]]) -> Call:
+    """Return a call of the last function offered, with the least that its schema asks for."""
+    name = next(reversed(list(offered)))
+    schema = offered[name].get("parameters")
+    return name, _example(schema if isinstance(schema, dict) else {"type": "object"})
+
+
+def _example(schema: Mapping[str, Any]) -> Any:
+    """Return the plainest value that a JSON schema allows, as far as `type`, `enum` and `required` tell."""
+    if schema.get("enum"):
+        return schema["enum"][0]
+    if schema.get("anyOf"):
+        return _example(schema["anyOf"][0])
+    kind = schema.get("type", "object")
+    if kind == "object":
+        fields = schema.get("properties") or {}
+        return {name: _example(fields.get(name) or {"type": "string"}) for name in schema.get("required") or []}
+    if kind == "array":
+        return [_example(schema.get("items") or {"type": "string"})] * int(schema.get("minItems") or 0)
+    plain: dict[Any, Any] = {"number": 1, "integer": 1, "boolean": False, "null": None}
+    return plain.get(kind, "none")
+
+
+def _usage(messages: Sequence[Mapping[str, Any]], answer: Mapping[str, Any], task: Task) -> dict[str, int]:
+    parts = [part for message in messages for part in content_parts(message)]
+    text = sum(len(part["text"]) for part in parts if part["type"] == "text")
+    calls = sum(len(call["function"]["arguments"]) for m in messages for call in m.get("tool_calls") or [])
+    blocks = sum(math.ceil(s.width_px / 28) * math.ceil(s.height_px / 28) for s in task.images)
+    sent = math.ceil((text + calls) / 4) + blocks
+    made = len(answer["content"]) + sum(len(c["function"]["arguments"]) for c in answer.get("tool_calls", []))
+    received = math.ceil(made / 4)
+    return {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received}
