@@ -1,0 +1,87 @@
+"""The numbers of the benchmark's protocol, each with the section of the protocol that sets it.
+
+The protocol is Task 3 of "PathAgentBench: Benchmarking Evidence-Seeking Vision-Language Models on Whole-Slide
+Pathology Images" (arXiv 2607.19261). *Ours* marks a number on which the paper is silent; each is a setting or is
+written into every run's record.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+# Section 1: magnification and extent
+
+MAGNIFICATIONS = (2.5, 10.0, 40.0)
+"""Magnifications of a diagnostic tree, root to leaf."""
+
+UM_PER_PIXEL_AT_1X = 10.0
+"""Magnification m shows 10/m um per pixel: 40x is 0.25, 10x is 1.0, 2.5x is 4.0."""
+
+# Section 2: Mode A, budgets
+
+BUDGETS: Mapping[str, tuple[int, int, int]] = MappingProxyType(
+    {"tight": (5, 3, 2), "base": (10, 7, 5), "loose": (20, 15, 10)}
+)
+"""ROIs an agent may look at, at (2.5x, 10x, 40x)."""
+
+# Section 2: Mode A, images (ours)
+
+VIEW_LIMIT_PX = 1024
+"""Limit of the long side of an image shown to a model."""
+
+MIN_IMAGE_SIDE_PX = 64
+"""Smaller images are enlarged by a whole factor, since servers refuse them."""
+
+JPEG_QUALITY = 90
+"""Quality of the images sent to a model."""
+
+DEFAULT_TARGET_PX = 1024
+"""Side of the target where none is given, in pixels at the query's magnification."""
+
+# Section 2: Mode A, steps (ours)
+
+STEPS_PER_ROI = 3
+SPARE_STEPS = 6
+
+
+def max_steps(budget: int) -> int:
+    """Return the most steps an episode may take: 3 x budget + 6."""
+    return STEPS_PER_ROI * budget + SPARE_STEPS
+
+
+MAX_SILENT_ANSWERS = 3
+"""So many answers in a row without a tool call lead to the forced turn."""
+
+FORCED_TRIES = 2
+"""Turns in which only `finish_and_report` is offered: one, and one more where its arguments do not validate."""
+
+# Section 2: Mode A, decoding (ours)
+
+TEMPERATURE = 0.0
+TOP_P = 1.0
+MAX_TOKENS = 1024
+MAX_TOKENS_REASONING = 4096
+IMAGE_DETAIL = "high"
+
+# Section 2: Mode A, scores, baselines and controls
+
+IOU_THRESHOLD = 0.3
+"""The paper's second score is the share of queries with at least this IoU."""
+
+RANDOM_DRAWS = 1000
+"""Seeded draws per query over which the `random` baseline is averaged (ours)."""
+
+JITTER = 0.25
+"""The jitter control shifts a search region by up to this share of its side (ours)."""
+
+# Section 4: statistics (ours)
+
+BOOTSTRAP_RESAMPLES = 2000
+CONFIDENCE_LEVEL = 0.95
+SIGN_FLIPS = 10_000
+MIN_SLIDES_FOR_INTERVAL = 5
+"""No cell is printed without its interval from this many slides on."""
+
+
+def budget_for(magnification: float, budget: tuple[int, int, int] = BUDGETS["base"]) -> int:
+    """Return the ROIs that a budget grants at one of the three magnifications."""
+    return budget[MAGNIFICATIONS.index(magnification)]

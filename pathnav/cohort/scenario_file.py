@@ -1,0 +1,179 @@
+"""Scenario files: reading them, filling their slots, and saying what is wrong with them."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from pathnav.cohort.assignment import assign, parse_assignment
+from pathnav.cohort.complaints import Place, complaints, dotted, reason, suggestion, value_at
+from pathnav.cohort.scenario import SCENARIO_FORMAT, Scenario
+from pathnav.cohort.yaml_file import read_mapping
+from pathnav.errors import ConfigError
+
+COHORT_FORMAT = "pathnav-cohort-1"
+_SLOT_HINTS = {
+    ("cohort",): "name its slides in the scenario, or give --cohort FILE",
+    ("format",): f"the first line of a scenario is `format: {SCENARIO_FORMAT}`",
+}
+
+
+def load_scenario(
+    source: str | Path,
+    *,
+    sets: Sequence[str] = (),
+    cohort: str | Path | None = None,
+    model: str | None = None,
+    base_url: str | None = None,
+    folder: str | Path = ".",
+) -> Scenario:
+    """Read a scenario and fill its slots; nothing is written and no slide is opened.
+
+    Relative paths belong to the file that names them; those of `sets` and `cohort` belong to `folder`.
+
+    Args:
+        source: A file, or the name of a shipped scenario, see `shipped_scenarios`.
+        sets: `KEY=VALUE` each, e.g. `localise.budget=[5,3,2]`: a dotted key and a YAML value; applied last.
+        cohort: File of a cohort, instead of the scenario's slides.
+        model: Name of the model.
+        base_url: Address of its endpoint.
+        folder: Where the command was given.
+
+    Raises:
+        ConfigError: With one sentence a line for everything that is wrong with the scenario.
+    """
+    path = _find(source)
+    raw = _absolute(read_mapping(path, "scenario"), (), path.parent)
+    if cohort is not None:
+        raw["cohort"] = {**_sample_only(raw.get("cohort")), "file": _joined(str(cohort), Path(folder))}
+    if model is not None:
+        assign(raw, ("model", "name"), model)
+    if base_url is not None:
+        assign(raw, ("model", "base_url"), base_url)
+    raw = _with_cohort_file(raw)
+    for assignment in sets:
+        place, value = parse_assignment(assignment)
+        assign(raw, place, _absolute(value, place, Path(folder)))
+        raw = _with_cohort_file(raw)
+    return _validated(raw, path)
+
+
+def make_scenario(raw: Mapping[str, Any], *, name: str = "scenario", folder: str | Path = ".") -> Scenario:
+    """Return the scenario of a plain mapping, as a file would hold it.
+
+    Args:
+        raw: The scenario.
+        name: Its name, where it does not give one.
+        folder: Where its relative paths belong.
+
+    Raises:
+        ConfigError: With one sentence a line for everything that is wrong.
+    """
+    return _validated(_with_cohort_file(_absolute(raw, (), Path(folder))), Path(name))
+
+
+def shipped_scenarios() -> dict[str, Path]:
+    """Return the files of the scenarios that come with pathnav, by name."""
+    folder = Path(str(resources.files("pathnav_scenarios")))
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def _find(source: str | Path) -> Path:
+    path = Path(source)
+    if path.is_file():
+        return path
+    shipped = shipped_scenarios()
+    if str(source) in shipped:
+        return shipped[str(source)]
+    near = difflib.get_close_matches(str(source), shipped, n=2, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"shipped scenarios: {', '.join(shipped)}"
+    raise ConfigError(f"there is no scenario file {source} and none of that name is shipped; {hint}")
+
+
+def _sample_only(cohort: Any) -> dict[str, Any]:
+    return {key: value for key, value in cohort.items() if key == "sample"} if isinstance(cohort, Mapping) else {}
+
+
+def _validated(raw: dict[str, Any], path: Path) -> Scenario:
+    document = {"name": path.stem, **raw}
+    try:
+        return Scenario.model_validate(document)
+    except ValidationError as error:
+        raise ConfigError("\n".join(f"{path}: {line}" for line in _sentences(document, error))) from error
+
+
+def _sentences(document: dict[str, Any], error: ValidationError) -> list[str]:
+    lines = []
+    for detail in complaints(error):
+        place: Place = tuple(detail["loc"])
+        text = reason(detail)
+        if detail["type"] == "extra_forbidden":
+            text += f" ({suggestion(Scenario, place)})"
+        elif place in _SLOT_HINTS and value_at(document, place) is None:
+            text += f"; {_SLOT_HINTS[place]}"
+        lines.append(f"{dotted(place)}: {text}" if place else text)
+    return lines
+
+
+def _with_cohort_file(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return the scenario with its cohort file's content in the file's place; a sample that it adds stays."""
+    cohort = raw.get("cohort")
+    if not isinstance(cohort, Mapping) or not isinstance(cohort.get("file"), str):
+        return raw
+    path = Path(cohort["file"])
+    content = read_mapping(path, "cohort")
+    if content.pop("format", COHORT_FORMAT) != COHORT_FORMAT:
+        raise ConfigError(f"{path}: format of a cohort file must be {COHORT_FORMAT!r}")
+    if "file" in content:
+        raise ConfigError(f"{path}: file: a cohort file must not name another one")
+    own = {key: value for key, value in cohort.items() if key != "file"}
+    double = sorted(set(own) & {"slides", "phantoms"})
+    if double:
+        raise ConfigError(f"cohort: {double[0]} must not stand beside file ({path})")
+    return {**raw, "cohort": {**_absolute(content, ("cohort",), path.parent), **own}}
+
+
+def _absolute(value: Any, place: Place, folder: Path) -> Any:
+    """Return a copy of a document in which every path is absolute.
+
+    Args:
+        value: The document, or the part of it that stands at `place`.
+        place: Where in a scenario.
+        folder: What relative paths are relative to.
+    """
+    if isinstance(value, Mapping):
+        names = {key: _reference(key, folder) if _is_agent(place) else key for key in value}
+        return {names[key]: _absolute(item, (*place, key), folder) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_absolute(item, (*place, index), folder) for index, item in enumerate(value)]
+    if isinstance(value, str) and _is_agent(place):
+        return _reference(value, folder)
+    if isinstance(value, str) and _is_path(place):
+        return _joined(value, folder)
+    return value
+
+
+def _is_agent(place: Place) -> bool:
+    return len(place) == 3 and place[:2] == ("localise", "agents")
+
+
+def _is_path(place: Place) -> bool:
+    match place:
+        case ("cohort", "file") | ("out",) | ("cohort", "slides", int(), "path" | "tree" | "annotation"):
+            return True
+    return False
+
+
+def _reference(agent: Any, folder: Path) -> Any:
+    """Return `file.py:Class` with an absolute path, anything else as it is."""
+    file, colon, cls = str(agent).rpartition(":")
+    return f"{_joined(file, folder)}:{cls}" if colon and file.endswith(".py") else agent
+
+
+def _joined(path: str, folder: Path) -> str:
+    if not path.strip() or "://" in path:
+        return path
+    return str(Path(folder, Path(path).expanduser()).absolute())
