@@ -1,0 +1,299 @@
+"""The one place that reads pixels for an agent, counts its looks and takes its report."""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pathnav.cohort.query import Query
+from pathnav.errors import BudgetExhausted, ConfigError, RoiError
+from pathnav.geometry import Box, Floats, union_area
+from pathnav.localise.recorder import MemoryRecorder, Recorder
+from pathnav.localise.report_made import Report, checked_confidence, checked_draws
+from pathnav.localise.survey import Survey
+from pathnav.localise.views import View, ViewSettings, draw_picture
+from pathnav.model import ChatClient
+from pathnav.slide import Slide
+
+# A declared distribution of up to so many boxes is written out in the record; a larger one leaves its hash.
+_DRAWS_WRITTEN_OUT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Roi:
+    """One look that was paid for.
+
+    Args:
+        box: Whole level-0 pixels that were shown.
+        reason: The agent's own words.
+        magnification: Effective magnification of what was shown.
+        sha256: Name of the image.
+        cut: Whether the request reached beyond the search region.
+    """
+
+    box: Box
+    reason: str
+    magnification: float
+    sha256: str
+    cut: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the look as plain JSON."""
+        return {**asdict(self), "box": self.box.as_list()}
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> "Roi":
+        """Return the look of its plain JSON."""
+        return cls(**{**plain, "box": Box.from_list(plain["box"])})
+
+
+class Environment:
+    """A slide, a query and a budget of ROIs; the target is not in here.
+
+    Args:
+        slide: An open slide with a physical scale; the environment does not close it.
+        query: What is asked.
+        budget: ROIs; default: the query's.
+        seed: Seeds `rng` together with the query.
+        unbudgeted: Whether `survey` is granted.
+        views: How images are shown.
+        recorder: Where events and images go; default: memory.
+        chat: The chat endpoint for agents that use one.
+        checkpoint: A file in which an agent may keep what it needs to resume.
+
+    Raises:
+        ConfigError: If the budget is below 1.
+        SlideError: If the slide has no physical scale.
+    """
+
+    def __init__(
+        self,
+        slide: Slide,
+        query: Query,
+        budget: int | None = None,
+        *,
+        seed: int = 0,
+        unbudgeted: bool = False,
+        views: ViewSettings | None = None,
+        recorder: Recorder | None = None,
+        chat: ChatClient | None = None,
+        checkpoint: Path | None = None,
+    ) -> None:
+        self.query = query
+        self.budget = query.budget if budget is None else budget
+        if self.budget < 1:
+            raise ConfigError(f"the budget must be at least 1 ROI, got {self.budget}")
+        self.views = views or ViewSettings()
+        self.recorder: Recorder = recorder or MemoryRecorder()
+        self.chat = chat
+        self.checkpoint = checkpoint
+        self.rng = np.random.default_rng(query_seed(query, seed))
+        self.steps = 0
+        self.report_made: Report | None = None
+        self._slide = slide
+        self._mpp_um = slide.mpp_um
+        self._rois: list[Roi] = []
+        self._survey = Survey(slide, query.region, self.views.blank_images) if unbudgeted else None
+        self._overview: View | None = None
+
+    @property
+    def rois(self) -> tuple[Roi, ...]:
+        """The looks so far, in order."""
+        return tuple(self._rois)
+
+    @property
+    def rois_used(self) -> int:
+        """How many ROIs were paid for."""
+        return len(self._rois)
+
+    @property
+    def rois_left(self) -> int:
+        """How many ROIs are left."""
+        return self.budget - len(self._rois)
+
+    @property
+    def finished(self) -> bool:
+        """Whether a report was accepted."""
+        return self.report_made is not None
+
+    @property
+    def survey(self) -> Survey:
+        """Looking without a budget.
+
+        Raises:
+            BudgetExhausted: If the agent did not declare `unbudgeted = True`.
+        """
+        if self._survey is None:
+            raise BudgetExhausted("survey is only granted to agents that declare `unbudgeted = True`")
+        return self._survey
+
+    @property
+    def examined_mm2(self) -> float:
+        """The area in mm2 of the union of all ROIs and of all that a survey read."""
+        surveyed = self._survey.boxes if self._survey else []
+        return self._slide.area_mm2(union_area([*(roi.box for roi in self._rois), *surveyed]))
+
+    @property
+    def legal_range(self) -> str:
+        """The sentence that tells which boxes may be asked for."""
+        region = self.query.region
+        return (
+            f"a box must have width and height of at least 1 px and overlap the search region: x from {region.x:g} to "
+            f"{region.right:g}, y from {region.y:g} to {region.bottom:g} (level-0 px)"
+        )
+
+    def overview(self) -> View:
+        """Return the free image of the whole search region."""
+        if self._overview is None:
+            self._overview = self._show(self.query.region.rounded_out())
+            self.recorder.event("view:overview", "view", sha256=self._overview.sha256, **self._overview.facts())
+        return self._overview
+
+    def slide_facts(self) -> dict[str, Any]:
+        """Return what `get_image_info` tells, as plain JSON; free."""
+        self.steps += 1
+        slide, query = self._slide, self.query
+        return {
+            "slide": query.handle,
+            "slide_size_px": [slide.width, slide.height],
+            "scanned_area": slide.bounds.as_list(),
+            "mpp_um": list(self._mpp_um),
+            "objective_power": slide.objective_power,
+            "levels": [
+                {"size_px": list(size_px), "downsample": [round(d, 4) for d in downsample]}
+                for size_px, downsample in zip(slide.level_dimensions, slide.level_downsamples, strict=True)
+            ],
+            "magnification": query.magnification,
+            "search_region": query.region.as_list(),
+            "target_size_px": [query.target_width, query.target_height],
+            "rois_left": self.rois_left,
+        }
+
+    def box(self, numbers: Sequence[float]) -> Box:
+        """Return the box of `[x, y, w, h]`.
+
+        Raises:
+            RoiError: If it is not four finite numbers with positive extents; tells the legal range.
+        """
+        if len(numbers) != 4 or not all(math.isfinite(n) for n in numbers) or min(numbers[2:]) <= 0:
+            raise RoiError(f"expected four finite numbers [x, y, w, h] with w > 0 and h > 0; {self.legal_range}")
+        return Box.from_list(numbers)
+
+    def extract_roi(self, box: Box, reason: str = "") -> View:
+        """Return the image of a box, cut to the search region; costs one ROI.
+
+        Args:
+            box: Level-0 pixels.
+            reason: Why the agent looks there.
+
+        Raises:
+            RoiError: If the box is under 1 px or outside the search region, or a report was accepted; costs nothing.
+            BudgetExhausted: If no ROI is left.
+        """
+        self.steps += 1
+        if self.finished:
+            raise RoiError("the report was accepted and the episode has ended: no further ROI is given")
+        if self.rois_left <= 0:
+            raise BudgetExhausted(f"all {self.budget} ROIs are used: report with finish_and_report")
+        inside = box.intersection(self.query.region)
+        if box.width < 1 or box.height < 1 or inside.is_empty:
+            raise RoiError(f"the ROI {box.as_list()} is refused: {self.legal_range}")
+        view = self._show(inside.rounded_out())
+        roi = Roi(view.box, reason, view.magnification, view.sha256, cut=not self.query.region.holds(box))
+        self._rois.append(roi)
+        self.recorder.event(f"roi:{len(self._rois)}", "roi", requested=box.as_list(), **roi.as_dict())
+        return view
+
+    def report(self, box: Box, conclusion: str = "", confidence: float | None = None) -> None:
+        """Hand in the one answer; ends the episode.
+
+        Args:
+            box: Level-0 pixels; must meet the search region. It is scored as a box of the target's size around the
+                same centre.
+            conclusion: Free text.
+            confidence: 0 to 1; anything else is recorded as None.
+
+        Raises:
+            RoiError: If the box has no area or misses the search region, or a report was accepted before.
+        """
+        self._check_open()
+        if box.is_empty or not box.meets(self.query.region):
+            raise RoiError(f"the reported box {box.as_list()} is not valid: {self.legal_range}")
+        self._accept(Report(box, conclusion, checked_confidence(confidence)), {"draws": None})
+
+    def report_draws(self, draws: Floats, weights: Floats | None = None, conclusion: str = "") -> None:
+        """Hand in a distribution over boxes; the score is the expectation over it.
+
+        Args:
+            draws: float64, shape (n, 4), rows [x, y, w, h] in level-0 pixels.
+            weights: float64, shape (n,), non-negative; default: all alike.
+            conclusion: Free text.
+
+        Raises:
+            RoiError: If a draw is not a valid box, or a report was accepted before.
+        """
+        self._check_open()
+        boxes, shares = checked_draws(draws, weights, self.query.region)
+        first = Box.from_list(boxes[int(np.argmax(shares > 0))].tolist())
+        self._accept(Report(first, conclusion, None, boxes, shares), _draws_fields(boxes, shares))
+
+    def restore(self, rois: Iterable[Roi], report: Report | None, steps: int) -> None:
+        """Set the counters to those of a checkpoint; for agents that resume."""
+        self._rois = list(rois)
+        self.report_made = report
+        self.steps = steps
+
+    def _check_open(self) -> None:
+        self.steps += 1
+        if self.finished:
+            raise RoiError("a report was accepted before: an episode takes one report")
+
+    def _accept(self, report: Report, draws: dict[str, Any]) -> None:
+        self.report_made = report
+        self.recorder.event(
+            "report",
+            "report",
+            box=report.box.as_list(),
+            conclusion=report.conclusion,
+            confidence=report.confidence,
+            **draws,
+        )
+
+    def _show(self, box: Box) -> View:
+        reading = self._slide.reading(box, max_side_px=self.views.view_px)
+        rgb = np.full_like(reading.rgb, 255) if self.views.blank_images else reading.rgb
+        picture = draw_picture(replace(reading, rgb=rgb), self.views)
+        return View(
+            rgb=rgb,
+            jpeg=picture.jpeg,
+            sha256=self.recorder.image(picture.jpeg),
+            box=reading.box,
+            magnification=reading.magnification,
+            image_size_px=picture.size_px,
+            enlarged=picture.enlarged,
+            failed_share=reading.failed_share,
+            outside_share=reading.outside_share,
+        )
+
+
+def query_seed(query: Query, seed: int) -> list[int]:
+    """Return the entropy of an episode's generator: the seed, and a hash of the query without its budget."""
+    asked = {name: value for name, value in asdict(query).items() if name != "budget"}
+    plain = json.dumps(asked, sort_keys=True)
+    return [seed, int.from_bytes(hashlib.sha256(plain.encode()).digest()[:8], "big")]
+
+
+def _draws_fields(boxes: Floats, shares: Floats) -> dict[str, Any]:
+    digest = hashlib.sha256(boxes.tobytes() + shares.tobytes()).hexdigest()
+    written = len(boxes) <= _DRAWS_WRITTEN_OUT
+    return {
+        "draws": len(boxes),
+        "draws_sha256": digest,
+        "draw_boxes": boxes.tolist() if written else None,
+        "draw_weights": shares.tolist() if written else None,
+    }

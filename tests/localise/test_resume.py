@@ -1,0 +1,132 @@
+"""An episode that is stopped anywhere and run again ends as an undisturbed one, with nothing counted twice."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pathnav.cohort.query import Query
+from pathnav.localise import Environment, MemoryRecorder, Outcome, ViewSettings
+from pathnav.localise.vlm import VlmAgent
+from pathnav.model import ChatClient, ChatSettings
+from pathnav.slide import Slide
+from support.chat_server import Answer, ChatServer, Request, calls
+
+TIMES = ("seconds",)
+SMALL = ViewSettings(view_px=128)
+
+
+class Stopped(BaseException):
+    """What stops an episode: like Ctrl-C, no Exception."""
+
+
+class StoppingRecorder(MemoryRecorder):
+    """Stop before the n-th event is kept: after all that follows the one before it."""
+
+    def __init__(self, kept: MemoryRecorder, stop_at: int) -> None:
+        super().__init__()
+        self.events, self.images = kept.events, kept.images
+        self._left = stop_at
+
+    def event(self, id: str, kind: str, **fields: Any) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise Stopped
+        super().event(id, kind, **fields)
+
+
+def answer(request: Request) -> Answer:
+    """Look twice in one turn, then ask for facts, look again, and report: by the number of turns so far."""
+    turns = sum(message["role"] == "assistant" for message in request.messages)
+    look = {"x": 100 * turns, "y": 50, "w": 200, "h": 200, "reason": f"turn {turns}"}
+    if turns == 0:
+        return calls(("extract_roi", look), ("extract_roi", {**look, "y": 300}), ids=["a", "b"])
+    if turns == 1:
+        return calls(("get_image_info", {}), ids=["c"])
+    if turns == 2:
+        return calls(("extract_roi", look), ids=["d"])
+    return calls(("finish_and_report", {"conclusion": "x", "bbox": [1, 2, 30, 40], "confidence": 0.5}), ids=["e"])
+
+
+def play(slide: Slide, query: Query, server: ChatServer, recorder: MemoryRecorder, checkpoint: Path) -> Environment:
+    with ChatClient(ChatSettings(base_url=server.base_url, model="canned")) as chat:
+        environment = Environment(slide, query, 4, views=SMALL, recorder=recorder, chat=chat, checkpoint=checkpoint)
+        assert VlmAgent().run(environment) is Outcome.FINISHED
+        return environment
+
+
+def story(recorder: MemoryRecorder) -> dict[str, Any]:
+    """Everything on record but times."""
+    return {
+        name: {key: value for key, value in event.items() if key not in TIMES}
+        for name, event in recorder.events.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def server() -> Any:
+    with ChatServer(answer) as running:
+        yield running
+
+
+def test_a_run_stopped_at_any_event_and_continued_is_the_undisturbed_run(
+    slide: Slide, query: Query, server: ChatServer, tmp_path: Path
+) -> None:
+    undisturbed = MemoryRecorder()
+    whole = play(slide, query, server, undisturbed, tmp_path / "whole.sqlite")
+    assert whole.rois_used == 3
+    for stop_at in range(len(undisturbed.events)):
+        kept, checkpoint = MemoryRecorder(), tmp_path / f"{stop_at}.sqlite"
+        with pytest.raises(Stopped):
+            play(slide, query, server, StoppingRecorder(kept, stop_at), checkpoint)
+        continued = play(slide, query, server, kept, checkpoint)
+        assert story(kept) == story(undisturbed)
+        assert (continued.rois, continued.steps) == (whole.rois, whole.steps)
+        assert continued.report_made == whole.report_made
+
+
+def test_a_reply_on_record_is_not_asked_for_again(slide: Slide, query: Query, tmp_path: Path) -> None:
+    with ChatServer(answer) as server:
+        kept = MemoryRecorder()
+        with pytest.raises(Stopped):
+            play(slide, query, server, StoppingRecorder(kept, 3), tmp_path / "a.sqlite")
+        assert "reply:0" in kept.events
+        play(slide, query, server, kept, tmp_path / "a.sqlite")
+        assert len(server.requests) == 4
+
+
+def test_a_finished_episode_run_again_asks_nothing(
+    slide: Slide, query: Query, server: ChatServer, tmp_path: Path
+) -> None:
+    kept = MemoryRecorder()
+    first = play(slide, query, server, kept, tmp_path / "a.sqlite")
+    asked = len(server.requests)
+    again = play(slide, query, server, kept, tmp_path / "a.sqlite")
+    assert len(server.requests) == asked
+    assert again.report_made == first.report_made and again.rois == first.rois
+
+
+@pytest.mark.parametrize("damage", ["cut", "garbage", "gone"])
+def test_a_lost_checkpoint_is_made_anew_from_the_record(
+    slide: Slide, query: Query, server: ChatServer, tmp_path: Path, damage: str
+) -> None:
+    checkpoint, kept = tmp_path / "a.sqlite", MemoryRecorder()
+    first = play(slide, query, server, kept, checkpoint)
+    before, asked = story(kept), len(server.requests)
+    if damage == "gone":
+        checkpoint.unlink()
+    elif damage == "cut":
+        checkpoint.write_bytes(checkpoint.read_bytes()[:5000])
+    else:
+        checkpoint.write_bytes(b"not a database, " * 500)
+    again = play(slide, query, server, kept, checkpoint)
+    assert again.rois == first.rois
+    assert story(kept) == before
+    assert len(server.requests) == asked
+
+
+def test_a_checkpoint_stays_small_because_images_are_names(
+    slide: Slide, query: Query, server: ChatServer, tmp_path: Path
+) -> None:
+    play(slide, query, server, MemoryRecorder(), tmp_path / "a.sqlite")
+    assert (tmp_path / "a.sqlite").stat().st_size < 500_000
