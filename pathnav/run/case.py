@@ -1,0 +1,102 @@
+"""A question about a slide, with what is true where somebody knows: what every agent of a run is given alike."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pathnav.cohort.query import Query, Target
+from pathnav.geometry import Box
+
+if TYPE_CHECKING:
+    from pathnav.slide import Slide
+
+
+@dataclass(frozen=True, slots=True)
+class SlideSource:
+    """How a slide is opened; the arguments of `open_slide`.
+
+    Args:
+        path: File or URL.
+        mpp: Micrometres per level-0 pixel, where the user says so.
+        objective_power: Objective power, where the user says so.
+        reader: `openslide` or `tiffslide`, where the user insists.
+    """
+
+    path: str
+    mpp: float | None = None
+    objective_power: float | None = None
+    reader: str | None = None
+
+    def open(self) -> "Slide":
+        """Return the open slide.
+
+        Raises:
+            SlideError: If it cannot be opened.
+        """
+        from pathnav.slide import open_slide
+
+        return open_slide(self.path, mpp=self.mpp, objective_power=self.objective_power, reader=self.reader)
+
+
+@dataclass(frozen=True, slots=True)
+class SlideFacts:
+    """What a record says about a slide, and what of it can change a result.
+
+    Args:
+        fingerprint: Stable across copies and paths.
+        mpp_um: Micrometres per level-0 pixel, (x, y), as used.
+        reader: The library that reads it: two of them decode a JPEG to slightly different pixels.
+        whole: The scanned area in level-0 pixels.
+        phantom: Whether it is a phantom of pathnav's.
+        warnings: What was odd on opening, each one sentence.
+    """
+
+    fingerprint: str
+    mpp_um: tuple[float, float]
+    reader: str
+    whole: Box
+    phantom: bool
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, slide: "Slide") -> "SlideFacts":
+        """Return the facts of an open slide.
+
+        Raises:
+            SlideError: If it has no physical scale.
+        """
+        return cls(slide.fingerprint, slide.mpp_um, slide.reader, slide.bounds, slide.is_phantom, tuple(slide.warnings))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One question about one slide.
+
+    Args:
+        source: How to open the slide.
+        slide: What is known about it.
+        query: What is asked.
+        target: What is true; None where nobody knows.
+        query_id: The node's id in its diagnostic tree; None for a user's own words.
+        target_cut: Whether the target is larger than the whole slide on a side.
+        controls: Controls of the protocol that were applied, e.g. `{"jitter": 0.25}`.
+    """
+
+    source: SlideSource
+    slide: SlideFacts
+    query: Query
+    target: Target | None = None
+    query_id: str | None = None
+    target_cut: bool = False
+    controls: Mapping[str, Any] = field(default_factory=dict)
+
+    def key_fields(self) -> dict[str, Any]:
+        """Return all of the case that can change a result: the target too, since a result holds its IoU."""
+        return {
+            "slide": self.slide.fingerprint,
+            "mpp_um": self.slide.mpp_um,
+            "reader": self.slide.reader,
+            "query": asdict(self.query),
+            "target": asdict(self.target) if self.target else None,
+            "controls": dict(self.controls),
+        }

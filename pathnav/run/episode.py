@@ -1,0 +1,199 @@
+"""Run one case with one agent, and write down how it ended, whatever happens."""
+
+import contextlib
+import dataclasses
+import logging
+import sqlite3
+import time
+import traceback
+from typing import TYPE_CHECKING
+
+from pathnav.errors import EndpointUnreachable, ModelError, PathnavError, RecordError, SlideError
+from pathnav.localise.environment import Environment
+from pathnav.localise.oracle import Oracle
+from pathnav.localise.outcome import Outcome
+from pathnav.localise.views import ViewSettings
+from pathnav.run.folder import CHECKPOINT, RESULT_FILE, RunFolder
+from pathnav.run.ledger import seconds_before
+from pathnav.run.open_slides import OpenSlides
+from pathnav.run.plan import Episode
+from pathnav.run.record import EventLog, JsonObject, write_json_atomic
+from pathnav.run.result import query_facts, result_of
+from pathnav.run.run_recorder import RunRecorder
+
+if TYPE_CHECKING:
+    from pathnav.model import ChatClient
+    from pathnav.slide import Slide
+
+logger = logging.getLogger(__name__)
+
+_NOT_THE_AGENTS = (SlideError, ModelError, RecordError, MemoryError, sqlite3.Error)
+"""Failures that say nothing about an agent, from wherever they come."""
+
+
+def kept_result(folder: RunFolder, key: str) -> JsonObject | None:
+    """Return the result of an episode that needs no further run: one whose outcome is the agent's own.
+
+    Raises:
+        RecordError: If the file is damaged.
+    """
+    result = folder.result(key)
+    return result if result is not None and Outcome(result["outcome"]).is_agents else None
+
+
+def run_episode(
+    episode: Episode,
+    folder: RunFolder,
+    slides: OpenSlides,
+    chat: "ChatClient | None" = None,
+    *,
+    answered: bool = False,
+) -> JsonObject:
+    """Run an episode to its end and return its result; one that is finished already is returned as it is.
+
+    An episode that was stopped goes on from its checkpoint where the agent can, and starts over otherwise.
+
+    - The endpoint or the slide fails, the disk is full, or pathnav itself is at fault: `infra_error`, run again next
+      time.
+    - A user's agent raises an error of its own, or lets a refusal escape: the report that it made stands, without one
+      the outcome is `no_report`, and `reason` tells the error. It is the agent's failure and is scored as one.
+
+    Args:
+        episode: What to run.
+        folder: An open run folder.
+        slides: Where the episode's slide is opened, or open already.
+        chat: The client of the agent's endpoint; one client serves a whole run.
+        answered: Whether the endpoint has answered before in this run, so that being out of reach is a failure like
+            any other.
+
+    Returns: The `pathnav-result-1` object, which is also written to `result.json`.
+
+    Raises:
+        EndpointUnreachable: If the endpoint cannot be reached and never answered: nothing was learnt, no result is
+            written.
+        KeyboardInterrupt: After the outcome `interrupted` was written.
+        RecordError: If the record cannot be written.
+    """
+    kept = kept_result(folder, episode.key)
+    if kept is not None:
+        return kept
+    place = folder.make_episode(episode.key)
+    with EventLog(place / "events.jsonl") as log:
+        return _Run(episode, folder, log, slides).to_the_end(chat, answered)
+
+
+class _Run:
+    """One attempt at an episode."""
+
+    def __init__(self, episode: Episode, folder: RunFolder, log: EventLog, slides: OpenSlides) -> None:
+        self.episode, self.log, self.slides = episode, log, slides
+        self.place = log.path.parent
+        self.recorder = RunRecorder(log, folder.images, resumes=episode.agent.resumes)
+        self.environment: Environment | None = None
+
+    def to_the_end(self, chat: "ChatClient | None", answered: bool) -> JsonObject:
+        """Run, write the result, and return it."""
+        before_s, started = seconds_before(self.log), time.monotonic()
+        interrupt: KeyboardInterrupt | None = None
+        try:
+            outcome, reason = self._drive(chat), None
+        except KeyboardInterrupt as error:
+            interrupt, outcome, reason = error, Outcome.INTERRUPTED, "stopped by Ctrl-C"
+        except (Exception, SystemExit) as error:  # the one place: whatever it is, the episode has an end
+            if isinstance(error, EndpointUnreachable) and not answered:
+                raise
+            outcome, reason = self._ending_of(error), _sentence(error)
+            self._log_failure(error)
+        result = {
+            **result_of(self.episode, self.environment, self.recorder, outcome),
+            "reason": reason,
+            "seconds": round(before_s + time.monotonic() - started, 3),
+        }
+        self._write(result, outcome)
+        if interrupt is not None:
+            raise interrupt
+        return result
+
+    def _drive(self, chat: "ChatClient | None") -> Outcome:
+        """Let the agent run and return its outcome."""
+        episode, recorder = self.episode, self.recorder
+        self.log.append({"id": f"start:{recorder.attempt}", "kind": "start", "take": recorder.take})
+        recorder.event("query", "query", **query_facts(episode.case))
+        slide = self._slide()
+        agent = episode.agent.create()
+        self.environment = environment = Environment(
+            slide,
+            episode.case.query,
+            seed=episode.seed + episode.repeat,
+            unbudgeted=episode.agent.unbudgeted,
+            views=_views(agent, blank=bool(episode.case.controls.get("blank_images"))),
+            recorder=recorder,
+            chat=chat if episode.agent.model else None,
+            checkpoint=self.place / CHECKPOINT,
+        )
+        # By its very class: a plug-in that calls itself oracle, or inherits from it, is told nothing.
+        if type(agent) is Oracle and episode.case.target is not None:
+            agent.accept_target(episode.case.target)
+        return _outcome(agent.run(environment), finished=environment.finished)
+
+    def _slide(self) -> "Slide":
+        """Return the episode's slide, open.
+
+        Raises:
+            SlideError: If it cannot be opened, or is no longer the one that was planned with.
+        """
+        case = self.episode.case
+        slide = self.slides.get(case.source)
+        if slide.fingerprint != case.slide.fingerprint:
+            raise SlideError(f"{slide.path} was changed since the run was planned; run the command again")
+        return slide
+
+    def _ending_of(self, error: BaseException) -> Outcome:
+        """Return the outcome of an episode in which something was raised."""
+        if isinstance(error, _NOT_THE_AGENTS) or self.episode.agent.is_pathnavs:
+            return Outcome.INFRA_ERROR
+        return _outcome(None, finished=self.environment is not None and self.environment.finished)
+
+    def _log_failure(self, error: BaseException) -> None:
+        """Keep the traceback: the author of an agent will want it."""
+        lines = "".join(traceback.format_exception(error))
+        logger.debug("episode %s: %s", self.episode.key, lines)
+        with contextlib.suppress(RecordError):  # a full disk is what may have gone wrong
+            self.log.append(
+                {
+                    "id": f"error:{self.recorder.attempt}",
+                    "kind": "error",
+                    "take": self.recorder.take,
+                    "traceback": lines,
+                }
+            )
+
+    def _write(self, result: JsonObject, outcome: Outcome) -> None:
+        """Write how it ended; a checkpoint that will not be resumed from goes."""
+        event = {"id": f"outcome:{self.recorder.attempt}", "kind": "outcome", "take": self.recorder.take}
+        self.log.append({**event, "outcome": str(outcome), "reason": result["reason"]})
+        write_json_atomic(self.place / RESULT_FILE, result)
+        if outcome.is_agents:
+            for path in self.place.glob(f"{CHECKPOINT}*"):
+                path.unlink(missing_ok=True)
+
+
+def _views(agent: object, *, blank: bool) -> ViewSettings:
+    """Return how images are shown to an agent."""
+    views = getattr(agent, "views", None)
+    settings = views if isinstance(views, ViewSettings) else ViewSettings()
+    return dataclasses.replace(settings, blank_images=True) if blank else settings
+
+
+def _outcome(returned: object, *, finished: bool) -> Outcome:
+    """Return the outcome that what an agent returned, and whether it reported, make together."""
+    if finished:
+        return Outcome.FORCED if returned == Outcome.FORCED else Outcome.FINISHED
+    if isinstance(returned, Outcome) and returned.is_agents and returned not in (Outcome.FINISHED, Outcome.FORCED):
+        return returned
+    return Outcome.NO_REPORT
+
+
+def _sentence(error: BaseException) -> str:
+    """Return an error of pathnav's as it is, any other with its type."""
+    return str(error) if isinstance(error, PathnavError) else f"{type(error).__name__}: {error}".rstrip(": ")

@@ -1,0 +1,150 @@
+"""One question about one slide: what `pathnav locate` and a program of a few lines run.
+
+result = locate("slide.svs", finding="dense infiltrate", magnification=10, agent="my_agent.py:MyAgent")
+print(result["outcome"], result["box"])
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pathnav.errors import ConfigError, RecordError
+from pathnav.localise.vlm import VlmAgent
+from pathnav.model import ChatSettings
+from pathnav.plugins import Plugin
+from pathnav.run.agent_choice import AgentChoice, loaded, uses_model
+from pathnav.run.case import Case, SlideSource
+from pathnav.run.endpoint import endpoint
+from pathnav.run.folder import RunFolder, describe_run
+from pathnav.run.open_slides import OpenSlides
+from pathnav.run.plan import Episode
+from pathnav.run.question import Question
+from pathnav.run.record import JsonObject, utc_now
+from pathnav.run.result import printed, query_facts
+from pathnav.run.runner import OnProgress, run_plan
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """What came of it.
+
+    Args:
+        result: The `pathnav-result-1` object.
+        case: What was asked.
+        out: The run folder, None where it was not kept.
+    """
+
+    result: JsonObject
+    case: Case
+    out: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A question, who is asked, and how.
+
+    Args:
+        source: The slide.
+        question: What is looked for.
+        agent: An installed name, `file.py:Class`, `package.module:Class`, or a class.
+        options: Keyword arguments of the agent's class.
+        model: The chat endpoint of an agent that asks one; default: the offline stub.
+        seed: Seed of all that is drawn by chance.
+        out: Run folder; default: a temporary one that is removed.
+    """
+
+    source: SlideSource
+    question: Question
+    agent: str | type | Plugin = VlmAgent.name
+    options: Mapping[str, Any] = field(default_factory=dict)
+    model: ChatSettings | None = None
+    seed: int = 0
+    out: Path | None = None
+
+    def run(self, slides: OpenSlides, on_progress: OnProgress = lambda progress: None) -> Located:
+        """Ask, and return what came of it.
+
+        Args:
+            slides: Where the slide is opened.
+            on_progress: Is told at the beginning and at the end.
+
+        Raises:
+            PathnavError: If something in the request is wrong; nothing is written then.
+            KeyboardInterrupt: After the episode was recorded as interrupted.
+        """
+        folder = RunFolder(self.out) if self.out is not None else None
+        if folder is not None:
+            folder.check()
+        plugin = loaded(self.agent)
+        if self.model is not None and not uses_model(plugin):
+            raise ConfigError(f"agent {plugin.name!r} asks no model: leave out --model, or name an agent that asks one")
+        with endpoint(self.model, needed=uses_model(plugin)) as model:
+            agent = AgentChoice.of(plugin, self.options, model)
+            episode = Episode(self.question.pose(self.source, slides), agent, self.seed)
+            with _kept_or_temporary(folder) as home:
+                run_plan([episode], home, self._description(home.path.name, episode), slides, on_progress)
+                result = home.result(episode.key)
+        if result is None:
+            raise RecordError(f"the result of episode {episode.key} is gone: something else removed it")
+        return Located(result, episode.case, self.out)
+
+    def _description(self, name: str, episode: Episode) -> JsonObject:
+        """Return what `run.json` says of the episode: the request as resolved, without a key."""
+        agent = episode.agent
+        asked = {
+            "slide": asdict(episode.case.source),
+            "query": {"id": episode.case.query_id, **query_facts(episode.case)},
+            "agent": agent.name,
+            "options": agent.settings,
+            "model": {"name": agent.model.model, "base_url": self.model and self.model.base_url}
+            if agent.model
+            else None,
+        }
+        started = utc_now().isoformat(timespec="seconds")
+        return describe_run(name, {"locate": asked}, seed=self.seed, episodes=[episode.key], started=started)
+
+
+@contextmanager
+def _kept_or_temporary(folder: RunFolder | None) -> Iterator[RunFolder]:
+    """Give the user's folder, or one that is removed at the end."""
+    if folder is not None:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="pathnav-") as path:
+        yield RunFolder(Path(path))
+
+
+def locate(
+    slide: str | Path | SlideSource,
+    *,
+    agent: str | type = VlmAgent.name,
+    options: Mapping[str, Any] | None = None,
+    model: ChatSettings | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+    **question: Any,
+) -> dict[str, Any]:
+    """Ask one agent one question about one slide.
+
+    Args:
+        slide: A slide file, or a `SlideSource` with its mpp, objective power or reader.
+        agent: An installed name, `file.py:Class`, `package.module:Class`, or a class.
+        options: Keyword arguments of the agent's class.
+        model: The chat endpoint; default: the offline stub, for agents that ask one.
+        seed: Seed of all that is drawn by chance.
+        out: Run folder to keep the record in.
+        question: Fields of `Question`: `finding` and `magnification`, or `tree` and `query_id`, and its options.
+
+    Returns: What `pathnav locate --json` prints.
+
+    Raises:
+        PathnavError: If something in it is wrong; nothing is written then.
+    """
+    source = slide if isinstance(slide, SlideSource) else SlideSource(str(slide))
+    place = None if out is None else Path(out)
+    with OpenSlides() as slides:
+        located = Request(source, Question(**question), agent, options or {}, model, seed, place).run(slides)
+    return printed(located.result, None if located.out is None else str(located.out))

@@ -1,0 +1,114 @@
+"""From a scenario to the episodes that it asks for."""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from pathnav.cohort import case as cohort
+from pathnav.cohort.scenario import Scenario
+from pathnav.cohort.scenario_values import Agent
+from pathnav.errors import ConfigError
+from pathnav.localise.vlm import VlmAgent
+from pathnav.model import ChatSettings
+from pathnav.run.agent_choice import AgentChoice, loaded, uses_model
+from pathnav.run.case import Case, SlideFacts, SlideSource
+from pathnav.run.open_slides import OpenSlides
+from pathnav.run.plan import Episode, episodes
+
+logger = logging.getLogger(__name__)
+
+
+def needs_model(scenario: Scenario) -> bool:
+    """Return whether one of the scenario's agents asks a chat endpoint.
+
+    Raises:
+        PluginError: If there is no such agent.
+    """
+    plugins = [loaded(agent.spec) for agent in scenario.localise.agents]
+    return any(uses_model(plugin) for plugin in plugins)
+
+
+def named_endpoint(scenario: Scenario) -> ChatSettings | None:
+    """Return the endpoint that the scenario names, None where it names none.
+
+    Raises:
+        ConfigError: If it names a model without an address, or a key that the environment does not hold.
+    """
+    model, decoding = scenario.model, scenario.decoding
+    if model is None:
+        return None
+    if model.base_url is None:
+        raise ConfigError(
+            f"model {model.name!r} has no address: give --base-url URL, or model.base_url in the scenario"
+        )
+    return ChatSettings(
+        base_url=model.base_url,
+        model=model.name,
+        api_key=model.api_key(),
+        timeout_s=model.timeout_s,
+        **decoding.model_dump(),
+    )
+
+
+def scenario_agents(scenario: Scenario, model: ChatSettings | None) -> list[AgentChoice]:
+    """Return the scenario's agents, each checked by making it once.
+
+    Args:
+        scenario: The scenario.
+        model: The endpoint of those that ask one.
+
+    Raises:
+        PluginError: If there is no such agent, or it does not take its options.
+        ConfigError: If an option has no legal value.
+    """
+    return [_agent(agent, scenario, model) for agent in scenario.localise.agents]
+
+
+def _agent(agent: Agent, scenario: Scenario, model: ChatSettings | None) -> AgentChoice:
+    """Return one agent; the scenario's views are options of the agent that shows images to a model."""
+    plugin = loaded(agent.spec)
+    views = scenario.localise.views.model_dump() if issubclass(plugin.cls, VlmAgent) else {}
+    return AgentChoice.of(plugin, {**views, **agent.options}, model)
+
+
+def plan_scenario(
+    scenario: Scenario,
+    agents: list[AgentChoice],
+    slides: OpenSlides,
+    notify: Callable[[str], None] = logger.info,
+) -> list[Episode]:
+    """Return the episodes of a scenario in the order in which they run.
+
+    Args:
+        scenario: The scenario; every slide of its sample is opened.
+        agents: Its agents.
+        slides: Where the slides are opened.
+        notify: Is told, in one line, when something that takes seconds begins.
+
+    Raises:
+        AnnotationError: With everything that is wrong with the trees.
+        SlideError: If a slide cannot be opened or has no physical scale.
+        ConfigError: If nothing is left to ask.
+    """
+    asked = [_case(case, scenario, slides) for case in cohort.cases(scenario, notify)]
+    return episodes(asked, agents, seed=scenario.seed, repeats=scenario.localise.repeats)
+
+
+def _case(case: cohort.Case, scenario: Scenario, slides: OpenSlides) -> Case:
+    """Return a question of the cohort as a run asks it."""
+    spec, localise = case.slide, scenario.localise
+    source = SlideSource(spec.path, spec.mpp, spec.objective_power, spec.reader)
+    controls: dict[str, Any] = {
+        "jitter": localise.jitter,
+        "swapped_findings": localise.swapped_findings,
+        "blank_images": localise.blank_images,
+    }
+    return Case(
+        source=source,
+        slide=SlideFacts.of(slides.get(source)),
+        query=case.query,
+        target=case.target,
+        query_id=case.node,
+        target_cut=case.target.cut,
+        controls={name: value for name, value in controls.items() if value},
+    )

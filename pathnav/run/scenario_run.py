@@ -1,0 +1,57 @@
+"""A scenario run into a folder, from its validation to its last episode."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pathnav.cohort.scenario import Scenario
+from pathnav.run.endpoint import endpoint
+from pathnav.run.folder import RunFolder, describe_run
+from pathnav.run.open_slides import OpenSlides
+from pathnav.run.plan import Episode
+from pathnav.run.record import JsonObject, utc_now
+from pathnav.run.runner import OnProgress, Progress, run_plan
+from pathnav.run.scenario_plan import named_endpoint, needs_model, plan_scenario, scenario_agents
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioRun:
+    """A scenario and where it is recorded.
+
+    Args:
+        scenario: The scenario, its slots filled.
+        out: The run folder.
+    """
+
+    scenario: Scenario
+    out: Path
+
+    def run(self, on_progress: OnProgress, notify: Callable[[str], None]) -> Progress:
+        """Run what is not finished yet; nothing is created before all input has validated.
+
+        Args:
+            on_progress: Is told before the first episode and after each.
+            notify: Is told, in one line, when something that takes seconds begins.
+
+        Raises:
+            PathnavError: If something in the scenario is wrong.
+            EndpointUnreachable: If the first question does not reach the endpoint; what this run made is removed.
+            KeyboardInterrupt: After the episode that was running was recorded as interrupted.
+        """
+        folder = RunFolder(self.out)
+        folder.check()
+        needed = needs_model(self.scenario)
+        with endpoint(named_endpoint(self.scenario), needed=needed) as model, OpenSlides() as slides:
+            agents = scenario_agents(self.scenario, model)
+            plan = plan_scenario(self.scenario, agents, slides, notify)
+            return run_plan(plan, folder, self._description(plan), slides, on_progress)
+
+    def _description(self, plan: list[Episode]) -> JsonObject:
+        """Return what `run.json` says."""
+        return describe_run(
+            self.scenario.name,
+            self.scenario.resolved(),
+            seed=self.scenario.seed,
+            episodes=[episode.key for episode in plan],
+            started=utc_now().isoformat(timespec="seconds"),
+        )

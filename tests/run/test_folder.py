@@ -1,0 +1,107 @@
+"""Whose a folder is, and leaving no trace of what never began."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pathnav.errors import ConfigError, RecordError
+from pathnav.run.folder import RunFolder, describe_run
+
+
+def description(*keys: str, **changes: object) -> dict[str, object]:
+    plain = describe_run("n", {"budget": 3}, seed=1, episodes=keys, started="2026-01-01T00:00:00+00:00")
+    return {**plain, **changes}
+
+
+def everything(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_new_folder_is_made_with_its_parents(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "runs" / "one")
+    folder.check()
+    assert not (tmp_path / "runs").exists()
+    folder.open(description("k1"))
+    assert folder.description()["episodes"] == ["k1"]
+
+
+def test_an_empty_folder_and_one_of_ours_are_taken(tmp_path: Path) -> None:
+    RunFolder(tmp_path).open(description("k1"))
+    RunFolder(tmp_path).check()
+
+
+def test_a_folder_that_was_killed_while_it_was_made_is_taken(tmp_path: Path) -> None:
+    (tmp_path / ".run.json.1-2.tmp").write_text("{")
+    (tmp_path / "episodes").mkdir()
+    RunFolder(tmp_path).open(description("k1"))
+
+
+@pytest.mark.parametrize("name", ["notes.txt", ".hidden", "images"])
+def test_a_folder_with_something_else_in_it_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    before = everything(tmp_path)
+    with pytest.raises(ConfigError, match=r"is not empty and has no run\.json"):
+        RunFolder(tmp_path).open(description("k1"))
+    assert everything(tmp_path) == before
+
+
+def test_a_file_and_a_run_of_another_format_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(ConfigError, match="is a file"):
+        RunFolder(tmp_path / "file").check()
+    with pytest.raises(ConfigError, match="cannot be made"):
+        RunFolder(tmp_path / "file" / "below").open(description("k1"))
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text('{"format": "pathnav-run-9"}')
+    with pytest.raises(RecordError, match="pathnav-run-9"):
+        RunFolder(tmp_path / "run").check()
+
+
+def test_the_same_run_again_leaves_its_description_as_it_is(tmp_path: Path) -> None:
+    RunFolder(tmp_path).open(description("k1"))
+    before = (tmp_path / "run.json").read_bytes()
+    RunFolder(tmp_path).open(description("k1", started="2027-01-01T00:00:00+00:00"))
+    assert (tmp_path / "run.json").read_bytes() == before
+
+
+def test_another_scenario_adds_keys_and_keeps_what_was_asked_before(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.open(description("k1", "k2"))
+    folder.open(description("k2", "k3", scenario={"budget": 9}))
+    folder.open(description("k4", scenario={"budget": 12}))
+    found = folder.description()
+    assert found["episodes"] == ["k1", "k2", "k3", "k4"]
+    assert found["scenario"] == {"budget": 12}
+    assert [earlier["scenario"] for earlier in found["earlier"]] == [{"budget": 3}, {"budget": 9}]
+
+
+def test_undo_removes_all_that_was_made_and_nothing_else(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "runs" / "one")
+    folder.open(description("k1"))
+    folder.make_episode("k1").joinpath("events.jsonl").write_text("{}")
+    folder.images.save(b"jpeg")
+    folder.undo()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_undo_in_a_folder_that_was_there_restores_it(tmp_path: Path) -> None:
+    first = RunFolder(tmp_path)
+    first.open(description("k1"))
+    first.make_episode("k1").joinpath("result.json").write_text("{}")
+    first.images.save(b"old")
+    before = everything(tmp_path)
+    second = RunFolder(tmp_path)
+    second.open(description("k2", scenario={"budget": 9}))
+    second.make_episode("k1")
+    second.make_episode("k2").joinpath("events.jsonl").write_text("{}")
+    second.undo()
+    assert everything(tmp_path) == before
+
+
+def test_a_description_names_versions_machine_and_seed() -> None:
+    found = json.loads(json.dumps(description("k1")))
+    assert found["format"] == "pathnav-run-1"
+    assert found["seed"] == 1
+    assert found["versions"]["numpy"]
+    assert found["machine"]["cpus"] >= 1
