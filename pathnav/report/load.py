@@ -1,0 +1,188 @@
+"""A run folder as it is read: results checked against their format, and how many episodes are still to come."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from pathnav.cohort.protocol import IOU_THRESHOLD
+from pathnav.errors import RecordError
+from pathnav.localise.outcome import Outcome
+from pathnav.run.folder import RESULT_FORMAT, RunFolder
+from pathnav.run.record import read_json
+
+BoxList = tuple[float, float, float, float]
+
+
+class _Record(BaseModel):
+    # A result has more fields than a table needs, and may gain some within its format: those are left alone.
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+
+class SlideRecord(_Record):
+    """Which slide an episode was about."""
+
+    path: str
+    fingerprint: str
+    """The slide's identity: the unit of resampling."""
+    phantom: bool = False
+    mpp_um: tuple[float, float] | None = None
+
+
+class QueryRecord(_Record):
+    """What an episode asked."""
+
+    id: str | None = None
+    handle: str = ""
+    magnification: float
+    finding: str
+    region: BoxList
+    target_size: tuple[float, float]
+    budget: int
+    """ROIs."""
+
+
+class Tokens(_Record):
+    """Tokens that a model read and wrote."""
+
+    input: int | None = None
+    output: int | None = None
+
+
+class EpisodeResult(_Record):
+    """One `result.json`; None is unknown or not applicable, never 0."""
+
+    format: Literal["pathnav-result-1"]
+    key: str
+    slide: SlideRecord
+    query: QueryRecord
+    agent: str
+    version: str = "0"
+    settings: dict[str, Any] = {}
+    controls: dict[str, Any] = {}
+    model: str | None = None
+    decoding: dict[str, Any] | None = None
+    repeat: int = 0
+    outcome: Outcome
+    box: BoxList | None = None
+    """The box that is scored; of declared draws the first."""
+    draws: int | None = None
+    """How many boxes were declared as a distribution; None for a single box."""
+    reported: BoxList | None = None
+    target: BoxList | None = None
+    iou: float | None = None
+    """0 without a valid box; the expectation for declared draws; None where no target is known."""
+    hit_share: float | None = None
+    """Expected share of draws with IoU >= 0.3; None for a single box."""
+    iou_fallback: float | None = None
+    iou_any: float | None = None
+    rois: tuple[BoxList, ...] = ()
+    rois_used: int
+    steps: int
+    examined_mm2: float | None = None
+    pixels_sent: int | None = None
+    tokens: Tokens | None = None
+    cost_usd: float | None = None
+    seconds: float | None = None
+    unbudgeted: bool = False
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether the answer is the agent's own and a target is known."""
+        return self.outcome.is_agents and self.iou is not None
+
+    @property
+    def has_valid_box(self) -> bool:
+        """Whether a valid box, or valid draws, were reported."""
+        return self.outcome in (Outcome.FINISHED, Outcome.FORCED)
+
+    @property
+    def hit(self) -> float | None:
+        """Whether IoU is at least 0.3, as a share; None where no target is known."""
+        if self.iou is None:
+            return None
+        return float(self.iou >= IOU_THRESHOLD) if self.hit_share is None else self.hit_share
+
+    @property
+    def variant(self) -> dict[str, Any]:
+        """All that was chosen for the agent, by name: episodes that differ in it are never averaged."""
+        chosen = {"version": self.version, **self.settings, **(self.decoding or {})}
+        return {**chosen, **self.controls}
+
+    @property
+    def query_key(self) -> tuple[str, float, str]:
+        """The query's identity: agents with the same one were asked the same."""
+        asked = self.query
+        return self.slide.fingerprint, asked.magnification, asked.id or f"{asked.finding} {asked.region}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What a run folder holds.
+
+    Args:
+        folder: The folder.
+        name: What the run is called.
+        results: One record a finished episode, in the order of the plan.
+        unfinished: Keys of planned episodes without a result, and of interrupted ones.
+    """
+
+    folder: Path
+    name: str
+    results: tuple[EpisodeResult, ...]
+    unfinished: tuple[str, ...]
+
+    @property
+    def planned(self) -> int:
+        """How many episodes the run has in all."""
+        return len(self.results) + len(self.unfinished)
+
+
+def load_run(folder: str | Path) -> RunRecord:
+    """Return the record of a run, which may still be going on.
+
+    Raises:
+        RecordError: If the folder is not a run's, or one of its files is damaged, foreign, or of another format.
+    """
+    path = Path(folder)
+    if not path.is_dir():
+        raise RecordError(f"{path} is not a folder; expected one that `pathnav run` or `pathnav locate --out` wrote")
+    home = RunFolder(path)
+    description = home.description()
+    keys = description.get("episodes")
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+        raise RecordError(f"{home.run_json} should list the keys of its episodes under 'episodes'")
+    _refuse_foreign(home, set(keys))
+    found = {key: load_result(home, key) for key in keys}
+    done = [result for result in found.values() if result and result.outcome != Outcome.INTERRUPTED]
+    missing = [key for key, result in found.items() if result is None or result.outcome == Outcome.INTERRUPTED]
+    return RunRecord(path, str(description.get("name") or path.name), tuple(done), tuple(missing))
+
+
+def load_result(home: RunFolder, key: str) -> EpisodeResult | None:
+    """Return the result of one episode, None where it has none yet.
+
+    Raises:
+        RecordError: If the file is damaged, of another format, or another episode's.
+    """
+    path = home.episode(key) / "result.json"
+    if not path.exists():
+        return None
+    document = read_json(path, RESULT_FORMAT)
+    try:
+        result = EpisodeResult.model_validate(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise RecordError(f"{path} is damaged: {field}: {first['msg']}") from error
+    if result.key != key:
+        raise RecordError(f"{path} belongs to the episode {result.key!r}, not to {key!r}")
+    return result
+
+
+def _refuse_foreign(home: RunFolder, keys: set[str]) -> None:
+    """Raise RecordError for a result that the run does not list."""
+    for path in sorted((home.path / "episodes").glob("*/result.json")):
+        if path.parent.name not in keys:
+            raise RecordError(f"{path} is not an episode of this run: {home.run_json} does not list it")
