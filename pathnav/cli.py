@@ -1,0 +1,95 @@
+"""The `pathnav` command: parse, call, and turn every error into one sentence and an exit code."""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from typer.main import get_command
+
+from pathnav import __version__
+from pathnav.commands import agents, inspect, locate, phantom, report, run, stub
+from pathnav.commands.console import BAD_INPUT, DONE, INCOMPLETE, INTERRUPTED, emit, note
+from pathnav.errors import PathnavError
+
+DEBUG = "--debug"
+
+# Every error of the option parser; typer vendors the parser or imports it, depending on its version.
+_PARSER_ERRORS: tuple[type[Exception], ...] = tuple(
+    cls for cls in typer.BadParameter.__mro__ if issubclass(cls, Exception) and hasattr(cls, "format_message")
+)
+
+app = typer.Typer(
+    name="pathnav",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for _module in (locate, run, report, agents, inspect, phantom, stub):
+    _module.register(app)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        emit(f"pathnav {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def pathnav(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+    debug: Annotated[bool, typer.Option(DEBUG, help="Show the traceback of an error; allowed anywhere.")] = False,
+) -> None:
+    """Find out whether a vision-language model can navigate a whole-slide image.
+
+    Exit codes: 0 done, 1 stopped by a failure that is not the agent's, 2 bad input (nothing written), 130 Ctrl-C.
+    """
+    if context.invoked_subcommand is None:
+        emit(context.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code.
+
+    Args:
+        arguments: What follows `pathnav`; default: that of the process.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = DEBUG in given
+    try:
+        code = get_command(app).main([text for text in given if text != DEBUG], "pathnav", standalone_mode=False)
+        return code if isinstance(code, int) else DONE
+    except _PARSER_ERRORS as error:
+        return _failed(_sentence(error), BAD_INPUT, debug)
+    except PathnavError as error:
+        return _failed(str(error), BAD_INPUT, debug)
+    except (KeyboardInterrupt, typer.Abort):
+        return _failed("stopped by Ctrl-C", INTERRUPTED, debug)
+    except BrokenPipeError:
+        # The reader has gone, as `head` does; what is still buffered must not fail once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return INCOMPLETE
+    except OSError as error:
+        return _failed(str(error), INCOMPLETE, debug)
+
+
+def _sentence(error: BaseException) -> str:
+    """Return the parser's message in the shape of ours: no capital, no full stop."""
+    message: str = error.format_message()  # type: ignore[attr-defined]  # all of _PARSER_ERRORS have it
+    context = getattr(error, "ctx", None)
+    text = message[:1].lower() + message[1:].rstrip(".")
+    return f"{text} (see {context.command_path} --help)" if context else text
+
+
+def _failed(message: str, code: int, debug: bool) -> int:
+    """Tell what went wrong and return the exit code."""
+    if debug:
+        traceback.print_exc()
+    note(f"pathnav: {message}")
+    return code

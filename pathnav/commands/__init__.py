@@ -1,0 +1,1 @@
+"""The commands of `pathnav`, one file each; they read options, call a room, and print."""

@@ -1,0 +1,188 @@
+"""`pathnav locate`: one question about one slide."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pathnav.commands.console import DONE, INCOMPLETE, emit, emit_json, note
+from pathnav.commands.options import (
+    BaseUrl,
+    Json,
+    ModelName,
+    Mpp,
+    ObjectivePower,
+    Reader,
+    Seed,
+    SlideArgument,
+    a_number,
+    a_whole_number,
+    agent_options,
+    chat_settings,
+    numbers,
+    picture_file,
+    slide_source,
+)
+from pathnav.commands.progress import tell_of_the_stub
+
+if TYPE_CHECKING:
+    from pathnav.run.open_slides import OpenSlides
+    from pathnav.run.request import Located, Request
+
+Finding = Annotated[str | None, typer.Option(metavar="TEXT", help="What to look for, in a pathologist's words.")]
+Magnification = Annotated[
+    float | None,
+    typer.Option(metavar="2.5|10|40", parser=a_number, help="Magnification of the finding: 2.5, 10 or 40."),
+]
+Region = Annotated[
+    str | None, typer.Option(metavar="X,Y,W,H", help="Search region in level-0 pixels; default: the whole slide.")
+]
+TargetSize = Annotated[
+    str | None,
+    typer.Option(metavar="W,H", help="Size of the box to find in level-0 pixels; default: 1,024 px at MAGNIFICATION."),
+]
+Tree = Annotated[Path | None, typer.Option(metavar="FILE", help="Diagnostic tree that holds the query and its target.")]
+QueryId = Annotated[str | None, typer.Option("--query", metavar="ID", help="Node of the tree; its answer is scored.")]
+Budget = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", parser=a_whole_number, help="ROIs that may be looked at; default: 10, 7 or 5 at 2.5x, 10x or 40x."
+    ),
+]
+AgentName = Annotated[
+    str | None,
+    typer.Option("--agent", metavar="NAME", help="An installed agent (see pathnav agents), or path/to/file.py:Class."),
+]
+AgentOptions = Annotated[
+    list[str] | None,
+    typer.Option("--agent-option", metavar="KEY=VALUE", help="An option of the agent; VALUE is YAML. May be repeated."),
+]
+ApiKeyEnv = Annotated[
+    str | None,
+    typer.Option("--api-key-env", metavar="VARIABLE", help="Environment variable that holds the endpoint's key."),
+]
+MaxTokens = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        parser=a_whole_number,
+        help="New tokens an answer may have; default: 1,024. Reasoning models need 4,096.",
+    ),
+]
+Guides = Annotated[
+    bool | None, typer.Option("--guides/--no-guides", help="Whether images carry ticks with coordinates; default: yes.")
+]
+Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Run folder that keeps the record; default: none.")]
+Picture = Annotated[
+    Path | None, typer.Option(metavar="FILE.png", help="Draw ROIs, answer and, where known, target on an overview.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("locate", short_help="Ask one agent one question about one slide.")(locate)
+
+
+def locate(
+    slide: SlideArgument,
+    finding: Finding = None,
+    magnification: Magnification = None,
+    region: Region = None,
+    target_size: TargetSize = None,
+    tree: Tree = None,
+    query: QueryId = None,
+    budget: Budget = None,
+    agent: AgentName = None,
+    agent_option: AgentOptions = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    api_key_env: ApiKeyEnv = None,
+    max_tokens: MaxTokens = None,
+    guides: Guides = None,
+    seed: Seed = 0,
+    mpp: Mpp = None,
+    objective_power: ObjectivePower = None,
+    reader: Reader = None,
+    out: Out = None,
+    picture: Picture = None,
+    as_json: Json = False,
+) -> int:
+    """Find the region of a slide that a finding describes, within a budget of looks.
+
+    Without --agent and --model the offline stub answers, which is no model.
+
+    \b
+    Example: pathnav locate slide.svs --finding "dense infiltrate" --magnification 10 --picture seen.png
+    """
+    from pathnav.run import Question, Request
+
+    drawn = picture_file(picture)
+    source = slide_source(slide, mpp, objective_power, reader)
+    place, extent = numbers("--region", region, "X,Y,W,H"), numbers("--target-size", target_size, "W,H")
+    question = Question(finding, magnification, place, extent, tree, query, budget)
+    options, settings = agent_options(agent_option, guides), chat_settings(model, base_url, api_key_env, max_tokens)
+    return _ask(Request(source, question, agent or "vlm", options, settings, seed, out), drawn, as_json)
+
+
+def _ask(request: "Request", picture: Path | None, as_json: bool) -> int:
+    """Run the request, draw and print what came of it, and return the exit code."""
+    from pathnav.run.open_slides import OpenSlides
+    from pathnav.run.result import printed
+
+    with OpenSlides() as slides:
+        located = request.run(slides, tell_of_the_stub)
+        if picture is not None:
+            _draw(located, slides, picture)
+    result = located.result
+    if as_json:
+        emit_json(printed(result, str(located.out) if located.out else None))
+    else:
+        for line in _lines(located):
+            emit(line)
+    for warning in result["slide"]["warnings"]:
+        note(f"warning: {warning}")
+    if result["outcome"] == "infra_error":
+        again = "run the same command again" if located.out else "run it again, with --out DIR to keep the record"
+        note(f"pathnav: the episode was stopped by a failure that is not the agent's: {result['reason']}; {again}")
+        return INCOMPLETE
+    if result["reason"]:
+        note(f"warning: the agent failed: {result['reason']}")
+    return DONE
+
+
+def _draw(located: "Located", slides: "OpenSlides", picture: Path) -> None:
+    """Write the picture of where the agent looked and what it answered."""
+    from pathnav.geometry import Box
+    from pathnav.report.picture import draw_trajectory
+
+    result, case = located.result, located.case
+    boxes = {name: Box.from_list(result[name]) if result[name] else None for name in ("box", "reported", "target")}
+    image = draw_trajectory(
+        slides.get(case.source),
+        case.query,
+        [Box.from_list(roi) for roi in result["rois"]],
+        boxes["box"],
+        target=boxes["target"],
+        reported=boxes["reported"],
+        note=f"{result['agent']}: {result['outcome']}",
+    )
+    image.save(picture)
+
+
+def _lines(located: "Located") -> list[str]:
+    """Return the result as text."""
+    result = located.result
+    told = {
+        "outcome": result["outcome"] + (f" ({result['reason']})" if result["reason"] else ""),
+        "box": "none" if result["box"] is None else f"{result['box']} level-0 px [x, y, w, h]",
+        "IoU": None if result["iou"] is None else f"{result['iou']:.3f}",
+        "conclusion": result["conclusion"],
+        "confidence": result["confidence"],
+        "looks": f"{result['rois_used']} of {result['budget']} ROIs in {result['steps']} steps",
+        "surveyed": f"{result['examined_mm2']:.2f} mm2 (unbudgeted)" if result["unbudgeted"] else None,
+        "agent": result["agent"],
+        "model": result["model"],
+        "target cut": "the target is larger than the slide" if result["target_cut"] else None,
+        "record": located.out,
+    }
+    return [f"{name + ':':<12}{text}" for name, text in told.items() if text is not None]

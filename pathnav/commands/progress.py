@@ -1,0 +1,95 @@
+"""How far a run is, on stderr: a bar on a terminal, a line now and then elsewhere."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING
+
+from pathnav.commands.console import note
+
+if TYPE_CHECKING:
+    from pathnav.run.runner import OnProgress, Progress
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+def tell_of_the_stub(progress: "Progress") -> None:
+    """Say once, before the first episode, that no model answers."""
+    if progress.latest is not None or progress.model is None:
+        return
+    from pathnav.model.stub import STUB_MODEL
+
+    if progress.model == STUB_MODEL:
+        note(f"no model named: the offline {STUB_MODEL} answers, which is no model: --model and --base-url name one")
+
+
+@contextmanager
+def progress_shown() -> Iterator["OnProgress"]:
+    """Give a callback that shows the progress of a run."""
+    with _bar() if sys.stderr.isatty() else nullcontext(_Lines()) as show:
+
+        def on_progress(progress: "Progress") -> None:
+            tell_of_the_stub(progress)
+            show(progress)
+
+        yield on_progress
+
+
+class _Lines:
+    """One line after the first episode, at the end, and every ten seconds between."""
+
+    def __init__(self) -> None:
+        self._last = float("-inf")
+
+    def __call__(self, progress: "Progress") -> None:
+        now = time.monotonic()
+        if progress.done == 0 and progress.left:
+            return  # nothing has happened yet, and may not: the endpoint may be out of reach
+        if progress.left == 0 or now - self._last >= SECONDS_BETWEEN_LINES:
+            self._last = now
+            note(_line(progress))
+
+
+def _line(progress: "Progress") -> str:
+    """Return the progress as one line."""
+    parts = [f"{progress.kept + progress.done} of {progress.planned} episodes"]
+    if progress.done == 0 and progress.kept:
+        parts.append(f"{progress.kept} kept from before")
+    if progress.rois:
+        parts.append(f"{progress.rois} ROIs")
+    if progress.failed:
+        parts.append(f"{progress.failed} lost to infrastructure")
+    if progress.left and progress.seconds_left is not None:
+        parts.append(f"about {_duration(progress.seconds_left)} left")
+    return ", ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration in words."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+@contextmanager
+def _bar() -> Iterator["OnProgress"]:
+    """Give a callback that moves a bar."""
+    from rich import progress as bars
+    from rich.console import Console
+
+    columns = (
+        bars.TextColumn("{task.completed:.0f} of {task.total:.0f} episodes", markup=False),
+        bars.BarColumn(),
+        bars.TextColumn("{task.fields[rois]} ROIs", markup=False),
+        bars.TimeElapsedColumn(),
+        bars.TimeRemainingColumn(),
+    )
+    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, rois=0)
+
+        def on_progress(progress: "Progress") -> None:
+            done = progress.kept + progress.done
+            bar.update(task, total=progress.planned, completed=done, rois=progress.rois)
+
+        yield on_progress
