@@ -31,5 +31,5 @@ def test_a_phantom_is_quick_and_small(side: int, goal_s: float, goal_mb: float, 
         f"\nphantom of {side:,} px: {wall_s:.1f} s (goal {goal_s}), CPU {cpu_s:.1f} s, "
         f"peak {peak_mb:.0f} MB (goal {goal_mb})\n"
     )
-    assert wall_s <= SLACK * goal_s
+    assert cpu_s <= SLACK * goal_s, "CPU time: the clock on the wall also counts the neighbours"
     assert peak_mb <= goal_mb
