@@ -1,4 +1,4 @@
-"""Boxes in level-0 pixels: pure arithmetic, no pixels, no files.
+"""Boxes and grids in level-0 pixels: pure arithmetic, no pixels, no files.
 
 All boxes are half-open rectangles of the slide's own plane: `x` and `y` are the top-left corner, a box covers
 `[x, x + width) x [y, y + height)`.
@@ -121,6 +121,75 @@ class Box:
         """Return the smallest box of whole pixels that holds this one."""
         left, top = math.floor(self.x), math.floor(self.y)
         return Box(left, top, math.ceil(self.right) - left, math.ceil(self.bottom) - top)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Equal tiles over an area, numbered in reading order; those at its right and lower edge are cut to it.
+
+    Args:
+        area: What is covered, in level-0 pixels; the first tile starts at its corner.
+        tile_width: Extent of a whole tile along x, in level-0 pixels.
+        tile_height: Extent along y.
+
+    Raises:
+        ValueError: If the area is empty or a tile has no extent.
+    """
+
+    area: Box
+    tile_width: float
+    tile_height: float
+
+    def __post_init__(self) -> None:
+        if self.area.is_empty or self.tile_width <= 0 or self.tile_height <= 0:
+            sides = f"{self.tile_width} x {self.tile_height}"
+            raise ValueError(f"a grid needs an area and tiles of some extent, got {self.area.as_list()} and {sides}")
+
+    @property
+    def columns(self) -> int:
+        """Tiles along x."""
+        return math.ceil(self.area.width / self.tile_width)
+
+    @property
+    def rows(self) -> int:
+        """Tiles along y."""
+        return math.ceil(self.area.height / self.tile_height)
+
+    @property
+    def count(self) -> int:
+        """Tiles in all."""
+        return self.rows * self.columns
+
+    def box(self, row: int, column: int) -> Box:
+        """Return a tile's part of the area."""
+        x, y = self.area.x + column * self.tile_width, self.area.y + row * self.tile_height
+        right, bottom = min(x + self.tile_width, self.area.right), min(y + self.tile_height, self.area.bottom)
+        return Box(x, y, right - x, bottom - y)
+
+    def edges(self) -> tuple[Floats, Floats]:
+        """Return where the columns and the rows begin, and where the last one ends.
+
+        Returns: float64, shapes (columns + 1,) and (rows + 1,), in level-0 pixels.
+        """
+        across = np.minimum(self.area.x + np.arange(self.columns + 1) * self.tile_width, self.area.right)
+        down = np.minimum(self.area.y + np.arange(self.rows + 1) * self.tile_height, self.area.bottom)
+        return across.astype(np.float64), down.astype(np.float64)
+
+    def boxes(self) -> Floats:
+        """Return every tile's part of the area, in reading order.
+
+        Returns: float64, shape (count, 4), rows [x, y, w, h] in level-0 pixels.
+        """
+        across, down = self.edges()
+        boxes = np.empty((self.rows, self.columns, 4))
+        boxes[..., 0], boxes[..., 1] = across[:-1], down[:-1, None]
+        boxes[..., 2], boxes[..., 3] = np.diff(across), np.diff(down)[:, None]
+        return boxes.reshape(-1, 4)
+
+    def areas(self) -> Floats:
+        """Return every tile's area inside, in square level-0 pixels: float64, shape (count,)."""
+        across, down = self.edges()
+        return np.outer(np.diff(down), np.diff(across)).ravel()
 
 
 def iou(first: Box, second: Box) -> float:

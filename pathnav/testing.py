@@ -1,7 +1,7 @@
-"""A conformance check that authors run on their own agent: `check_agent("my_agent.py:MyAgent")`.
+"""Conformance checks that authors run on their own agent or scorer: `check_agent("my_agent.py:MyAgent")`.
 
-It needs no test framework. The agent runs a few episodes on a phantom slide in an environment that takes note of what
-is asked of it; the first rule that is broken is named in a `ConformanceError`.
+They need no test framework. An agent runs a few episodes on a phantom slide in an environment that takes note of what
+is asked of it, a scorer scores a phantom's tiles; the first rule that is broken is named in a `ConformanceError`.
 """
 
 import tempfile
@@ -15,16 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from pathnav.cohort.phantom import make_phantom, phantom_files
+from pathnav.cohort.phantom import PhantomFiles, make_phantom, phantom_files
 from pathnav.cohort.query import Query, slide_handle
 from pathnav.errors import BudgetExhausted, PathnavError, RoiError, SlideError
+from pathnav.explore.conformance import ScorerRule, ScorerTrial
 from pathnav.geometry import Box, Floats
 from pathnav.localise.environment import Environment
 from pathnav.localise.survey import Survey
 from pathnav.localise.views import View
 from pathnav.model import ChatClient
-from pathnav.plugins import Plugin
-from pathnav.run.agent_choice import loaded
+from pathnav.plugins import Kind, Plugin, load
+from pathnav.run.agent_choice import loaded, plugin_of
 from pathnav.slide import Slide, open_slide
 
 _SLIDE_NAME = "phantom.tiff"
@@ -45,10 +46,10 @@ class Rule(StrEnum):
 
 
 class ConformanceError(PathnavError, AssertionError):
-    """Raised when an agent breaks a rule of the contract; `rule` is the rule."""
+    """Raised when an agent or a scorer breaks a rule of its contract; `rule` is the rule."""
 
-    def __init__(self, agent: str, rule: Rule, reason: str) -> None:
-        super().__init__(f"agent {agent!r} breaks the rule {rule.value!r}: {reason}")
+    def __init__(self, name: str, rule: Rule | ScorerRule, reason: str, kind: Kind = Kind.AGENT) -> None:
+        super().__init__(f"{kind} {name!r} breaks the rule {rule.value!r}: {reason}")
         self.rule = rule
 
 
@@ -99,14 +100,45 @@ def check_agent(
         PluginError: If the agent cannot be loaded or made.
     """
     plugin = loaded(agent)
+    with _phantom_at_hand() as files, open_slide(files.slide) as slide:
+        trial = _Trial(plugin, options or {}, slide, seed=seed, chat=chat)
+        _check_rounds(trial, _queries(slide, finding), (files.tree, files.annotation))
+    return Conformance(plugin.name, trial.unbudgeted, trial.episodes, trial.looks, tuple(Rule))
+
+
+def check_scorer(scorer: str | type, *, options: Mapping[str, Any] | None = None) -> tuple[ScorerRule, ...]:
+    """Have a scorer score tiles of a phantom slide and check that it keeps the contract.
+
+    Args:
+        scorer: A class, or what `--scorer` takes: an installed name, `file.py:Class`, `package.module:Class`.
+        options: Keyword arguments of the class.
+
+    Returns: The rules that it keeps: all of them.
+
+    Raises:
+        ConformanceError: If a rule is broken; names the first one.
+        PluginError: If the scorer cannot be loaded or made.
+    """
+    plugin = load(Kind.SCORER, scorer) if isinstance(scorer, str) else plugin_of(Kind.SCORER, scorer)
+    with _phantom_at_hand() as files, open_slide(files.slide) as slide:
+        trial = ScorerTrial(lambda: plugin.create(options), slide)
+        broken = trial.run()
+        if broken is None:
+            for truth in (files.tree, files.annotation):
+                truth.unlink()
+            broken = trial.blind()
+    if broken is not None:
+        raise ConformanceError(plugin.name, broken.rule, broken.reason, Kind.SCORER)
+    return tuple(ScorerRule)
+
+
+@contextmanager
+def _phantom_at_hand() -> Iterator[PhantomFiles]:
+    """Lay a phantom's files into a folder that is removed afterwards."""
     with tempfile.TemporaryDirectory(prefix="pathnav-check-") as folder:
-        files = phantom_files(Path(folder) / _SLIDE_NAME)
         for name, content in _phantom().items():
             (Path(folder) / name).write_bytes(content)
-        with open_slide(files.slide) as slide:
-            trial = _Trial(plugin, options or {}, slide, seed=seed, chat=chat)
-            _check_rounds(trial, _queries(slide, finding), (files.tree, files.annotation))
-    return Conformance(plugin.name, trial.unbudgeted, trial.episodes, trial.looks, tuple(Rule))
+        yield phantom_files(Path(folder) / _SLIDE_NAME)
 
 
 @cache

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pathnav.geometry import Box, iou, ious, union_area
+from pathnav.geometry import Box, Grid, iou, ious, union_area
 
 GRID_SIDE = 12
 
@@ -113,3 +113,30 @@ def test_a_box_of_negative_or_endless_extent_is_refused(numbers: tuple[float, fl
 def test_whole_numbers_are_written_as_integers() -> None:
     assert Box(1.0, 2.5, 3.0, 4.0).as_list() == [1, 2.5, 3, 4]
     assert isinstance(Box(1.0, 2.5, 3.0, 4.0).as_list()[0], int)
+
+
+@given(
+    st.integers(-50, 50),
+    st.integers(-50, 50),
+    st.integers(1, 100),
+    st.integers(1, 100),
+    st.tuples(*[st.integers(1, 40)] * 2),
+)
+def test_the_tiles_of_a_grid_cover_its_area_once(
+    x: int, y: int, width: int, height: int, side: tuple[int, int]
+) -> None:
+    area = Box(x, y, width, height)
+    grid = Grid(area, *side)
+    boxes = [Box.from_list(row) for row in grid.boxes().tolist()]
+    assert len(boxes) == grid.count == grid.rows * grid.columns
+    assert all(area.holds(box) and not box.is_empty for box in boxes)
+    assert sum(box.area for box in boxes) == area.area == sum(grid.areas().tolist())
+    assert union_area(boxes) == area.area
+    assert boxes == [grid.box(row, column) for row in range(grid.rows) for column in range(grid.columns)]
+    assert all(box.width == side[0] for box in boxes if box.right < area.right)
+
+
+@pytest.mark.parametrize(("area", "side"), [(Box(0, 0, 0, 5), (1, 1)), (Box(0, 0, 5, 5), (0, 1))])
+def test_a_grid_has_an_area_and_tiles_of_some_extent(area: Box, side: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="a grid needs"):
+        Grid(area, *side)

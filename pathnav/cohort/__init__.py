@@ -9,6 +9,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pathnav.cohort.annotation import Annotation, describe_annotation, load_annotation
+    from pathnav.cohort.annotation_overlap import overlap_fractions
     from pathnav.cohort.case import Case, cases
     from pathnav.cohort.posing import query_of_user
     from pathnav.cohort.query import Query, Target, slide_handle
@@ -17,30 +19,38 @@ if TYPE_CHECKING:
     from pathnav.cohort.tree import Tree, load_tree
 
 __all__ = [
+    "Annotation",
     "Case",
     "Query",
     "Scenario",
     "Target",
     "Tree",
     "cases",
+    "describe_annotation",
+    "load_annotation",
     "load_scenario",
     "load_tree",
     "make_scenario",
+    "overlap_fractions",
     "query_of_user",
     "shipped_scenarios",
     "slide_handle",
 ]
 
 _HOMES = {
+    "Annotation": "annotation",
     "Case": "case",
     "Query": "query",
     "Scenario": "scenario",
     "Target": "query",
     "Tree": "tree",
     "cases": "case",
+    "describe_annotation": "annotation",
+    "load_annotation": "annotation",
     "load_scenario": "scenario_file",
     "load_tree": "tree",
     "make_scenario": "scenario_file",
+    "overlap_fractions": "annotation_overlap",
     "query_of_user": "posing",
     "shipped_scenarios": "scenario_file",
     "slide_handle": "query",

@@ -73,6 +73,29 @@ RANDOM_DRAWS = 1000
 JITTER = 0.25
 """The jitter control shifts a search region by up to this share of its side (ours)."""
 
+# Section 3: Mode B
+
+TILE_PX = 1024
+"""Side of the image of a tile, in pixels at the tile's magnification (ours)."""
+
+TILE_FACTOR = 4
+"""Tiles of one magnification along the side of a tile of the next lower one: 4 x 4 children."""
+
+MIN_TISSUE = 0.01
+"""Tiles with less tissue, as a share of their area, are not shown to a scorer (ours)."""
+
+POSITIVE_SHARE = 0.05
+"""A tile is positive when more than this share of its area overlaps the annotated tumour."""
+
+SCHEDULE = (6, 3, 2)
+"""Tiles kept: of the slide at 2.5x, per parent at 10x and at 40x."""
+
+SCHEDULES = ((1, 1, 1), (3, 3, 3), (6, 3, 2), (6, 5, 3), (10, 5, 3))
+"""The sweep of the paper's Table IV."""
+
+TIE_DECIMALS = 4
+"""Confidences equal to so many decimals are a tie, ordered by a seeded hash (ours)."""
+
 # Section 4: statistics (ours)
 
 BOOTSTRAP_RESAMPLES = 2000

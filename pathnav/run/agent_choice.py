@@ -134,7 +134,7 @@ def loaded(agent: str | type | Plugin) -> Plugin:
     if isinstance(agent, Plugin):
         plugin = agent
     elif isinstance(agent, type):
-        plugin = _plugin_of(agent)
+        plugin = plugin_of(Kind.AGENT, agent)
     else:
         plugin = load(Kind.AGENT, agent)
     if not callable(getattr(plugin.cls, "run", None)):
@@ -147,14 +147,14 @@ def uses_model(plugin: Plugin) -> bool:
     return bool(getattr(plugin.cls, "uses_model", False))
 
 
-def _plugin_of(cls: type) -> Plugin:
+def plugin_of(kind: Kind, cls: type) -> Plugin:
     """Return the plug-in of a class that a program hands over; its source, where there is one, enters the key."""
     try:
         digest = hashlib.sha256(inspect.getsource(cls).encode()).hexdigest()
     except (OSError, TypeError):  # typed in at a prompt
         digest = None
     name = getattr(cls, "name", cls.__name__)
-    return Plugin(name if isinstance(name, str) else cls.__name__, Kind.AGENT, cls, cls.__module__, digest)
+    return Plugin(name if isinstance(name, str) else cls.__name__, kind, cls, cls.__module__, digest)
 
 
 def _is_json(value: Any) -> bool:

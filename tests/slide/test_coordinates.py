@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.coordinates import BLUE, layout, offsets, write_pyramid
 
 from pathnav.geometry import Box
 from pathnav.slide import Slide, open_slide
+from support.coordinates import BLUE, layout, offsets, write_pyramid
 
 WIDTH, HEIGHT, MPP_UM = 1777, 1403, 0.25
 LAYOUTS = {

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tifffile
-from support.coordinates import layout, offsets, write_pyramid
 
 from pathnav.geometry import Box
 from pathnav.slide import open_slide
@@ -16,6 +15,7 @@ from pathnav.slide.openslide_reader import OpenSlideReader
 from pathnav.slide.reader import Patch, Window, read_around_damage, white
 from pathnav.slide.tiffslide_reader import TiffSlideReader
 from pathnav.slide.tile_decoder import TileDecoder, decoder_for, is_proved
+from support.coordinates import layout, offsets, write_pyramid
 
 TILE = 240  # of CMU-1-Small-Region.svs
 READERS = {"openslide": OpenSlideReader, "tiffslide": TiffSlideReader}

@@ -14,7 +14,7 @@ from PIL import Image
 
 from pathnav.errors import RoiError, SlideError
 from pathnav.geometry import Box
-from pathnav.slide import Slide, open_slide
+from pathnav.slide import open_slide
 
 SLIDES = [
     "CMU-1-Small-Region.svs",

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from support.coordinates import layout, offsets, write_pyramid
 
 from pathnav.geometry import Box
 from pathnav.slide import Slide, open_slide
 from pathnav.slide.openslide_reader import OpenSlideReader
 from pathnav.slide.reader import Window
 from pathnav.slide.sampling import choose_level, level_downsamples
+from support.coordinates import layout, offsets, write_pyramid
 
 Floats = NDArray[np.float64]
 

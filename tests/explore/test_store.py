@@ -1,0 +1,226 @@
+"""Stored scores come back as they were, whoever writes, and a killed run scores no tile twice."""
+
+import multiprocessing
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pathnav.errors import RecordError
+from pathnav.explore import Schedule, ScorerConfiguration, ScoreStore, Source, TileScore, TileTree, TopK, explore
+from pathnav.geometry import Box
+from support.tile_scorers import Logging, Noting
+
+CONFIGURATION = ScorerConfiguration("test", "1", {}, 256)
+ROOT = Path(__file__).parents[2]
+WAIT_S = 60
+
+SCORES = [
+    TileScore(True, 0.123456789, Source.LOGPROBS, 1, {"text": "Yes", "tokens": [512, 1]}),
+    TileScore(False, 0.0, Source.STATED, 2),
+    TileScore(True, 1.0, Source.WORD, 0),
+    TileScore.unparsed(2, {"text": "I cannot tell – maybe"}),
+]
+
+
+def boxes(count: int) -> list[Box]:
+    return [Box(256 * n, 0, 256, 256) for n in range(count)]
+
+
+def pairs(scores: list[TileScore]) -> list[tuple[Box, TileScore]]:
+    return list(zip(boxes(len(scores)), scores, strict=True))
+
+
+def test_scores_come_back_as_they_were_also_after_reopening(tmp_path: Path) -> None:
+    with ScoreStore(tmp_path / "scores.sqlite") as store:
+        assert store.add(CONFIGURATION, "slide", 40.0, pairs(SCORES)) == SCORES
+        assert store.find(CONFIGURATION, "slide", 40.0, boxes(5)) == [*SCORES, None]
+    with ScoreStore(tmp_path / "scores.sqlite") as store:
+        assert store.find(CONFIGURATION, "slide", 40.0, boxes(5)) == [*SCORES, None]
+
+
+def test_a_score_is_that_of_its_configuration_slide_magnification_and_box(tmp_path: Path) -> None:
+    other = ScorerConfiguration("test", "1", {"seed": 1}, 256)
+    with ScoreStore(tmp_path / "scores.sqlite") as store:
+        store.add(CONFIGURATION, "slide", 40.0, pairs(SCORES))
+        store.add(other, "other slide", 10.0, pairs(SCORES[::-1]))
+        assert store.find(other, "slide", 40.0, boxes(4)) == [None] * 4
+        assert store.find(CONFIGURATION, "other slide", 40.0, boxes(4)) == [None] * 4
+        assert store.find(CONFIGURATION, "slide", 10.0, boxes(4)) == [None] * 4
+        assert store.find(CONFIGURATION, "slide", 40.0, [Box(0, 0, 256, 255), Box(0, 1, 256, 256)]) == [None] * 2
+
+
+def test_the_first_score_of_a_tile_stands(tmp_path: Path) -> None:
+    with ScoreStore(tmp_path / "scores.sqlite") as store:
+        store.add(CONFIGURATION, "slide", 40.0, pairs(SCORES[:2]))
+        assert store.add(CONFIGURATION, "slide", 40.0, pairs(SCORES[::-1])) == [*SCORES[:2], SCORES[1], SCORES[0]]
+
+
+def test_the_store_says_what_scored_and_has_a_format(tmp_path: Path) -> None:
+    with ScoreStore(tmp_path / "scores.sqlite") as store:
+        store.add(CONFIGURATION, "slide", 40.0, pairs(SCORES))
+    file = sqlite3.connect(tmp_path / "scores.sqlite")
+    assert file.execute("SELECT format FROM about").fetchall() == [("pathnav-scores-1",)]
+    assert file.execute("SELECT configuration FROM scorers").fetchall() == [(CONFIGURATION.as_text(),)]
+    assert file.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    file.close()
+
+
+def not_a_database(path: Path) -> None:
+    path.write_text("a note, long enough to be read as the header of a database" * 20)
+
+
+def another_format(path: Path) -> None:
+    ScoreStore(path).close()
+    file = sqlite3.connect(path)
+    file.execute("UPDATE about SET format = 'pathnav-scores-9'")
+    file.commit()
+    file.close()
+
+
+def a_folder(path: Path) -> None:
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (not_a_database, "cannot be used as a store of scores: file is not a database"),
+        (another_format, "has the format 'pathnav-scores-9', expected 'pathnav-scores-1'"),
+        (a_folder, "cannot be used as a store of scores: unable to open"),
+    ],
+)
+def test_a_file_that_is_no_store_is_refused(tmp_path: Path, spoil: Callable[[Path], None], sentence: str) -> None:
+    spoil(tmp_path / "scores.sqlite")
+    with pytest.raises(RecordError, match=sentence):
+        ScoreStore(tmp_path / "scores.sqlite")
+
+
+def test_a_score_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
+    with ScoreStore(tmp_path / "scores.sqlite") as store:
+        store.add(CONFIGURATION, "slide", 40.0, pairs(SCORES))
+        file = sqlite3.connect(tmp_path / "scores.sqlite")
+        file.execute("UPDATE scores SET confidence = 7 WHERE source = 'word'")
+        file.commit()
+        file.close()
+        with pytest.raises(RecordError, match=r"must be in \[0, 1\], got 7"):
+            store.find(CONFIGURATION, "slide", 40.0, boxes(4))
+
+
+def test_a_detail_that_is_no_json_is_refused_and_nothing_is_stored(tmp_path: Path) -> None:
+    bad = TileScore(True, 0.5, Source.WORD, detail={"image": object()})
+    with ScoreStore(tmp_path / "scores.sqlite") as store:
+        with pytest.raises(RecordError, match="detail of a score"):
+            store.add(CONFIGURATION, "slide", 40.0, pairs([SCORES[0], bad]))
+        assert store.find(CONFIGURATION, "slide", 40.0, boxes(2)) == [None, None]
+
+
+def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    store = ScoreStore(tmp_path / "scores.sqlite")
+    store.close()
+    store.close()
+    with pytest.raises(RecordError, match="has been closed"):
+        store.find(CONFIGURATION, "slide", 40.0, boxes(1))
+
+
+def test_threads_may_share_a_store(tmp_path: Path) -> None:
+    def work(store: ScoreStore, thread: int) -> None:
+        for n in range(50):
+            store.add(CONFIGURATION, f"slide {thread}", 40.0, [(Box(n, 0, 1, 1), SCORES[0])])
+
+    with ScoreStore(tmp_path / "scores.sqlite") as store:
+        threads = [threading.Thread(target=work, args=(store, n)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for n in range(8):
+            found = store.find(CONFIGURATION, f"slide {n}", 40.0, [Box(n, 0, 1, 1) for n in range(50)])
+            assert found == [SCORES[0]] * 50
+
+
+def write_many(path: Path, start: int) -> None:
+    with ScoreStore(path) as store:
+        for n in range(start, start + 100):
+            store.add(CONFIGURATION, "slide", 40.0, [(Box(n, 0, 1, 1), TileScore(True, 0.5, Source.WORD, start))])
+
+
+def test_processes_may_open_and_write_at_once(tmp_path: Path) -> None:
+    path, context = tmp_path / "scores.sqlite", multiprocessing.get_context("spawn")
+    processes = [context.Process(target=write_many, args=(path, 50 * n)) for n in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(WAIT_S)
+    assert [process.exitcode for process in processes] == [0] * 4
+    with ScoreStore(path) as store:
+        found = store.find(CONFIGURATION, "slide", 40.0, [Box(n, 0, 1, 1) for n in range(250)])
+    assert all(score is not None and n - 100 < score.requests <= n for n, score in enumerate(found))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_gets_a_connection_of_its_own(tmp_path: Path) -> None:
+    with ScoreStore(tmp_path / "scores.sqlite") as store:
+        store.add(CONFIGURATION, "slide", 40.0, pairs(SCORES[:1]))
+        process = multiprocessing.get_context("fork").Process(
+            target=store.add, args=(CONFIGURATION, "slide", 10.0, pairs(SCORES[:2]))
+        )
+        process.start()
+        process.join(WAIT_S)
+        assert process.exitcode == 0
+        store.add(CONFIGURATION, "slide", 2.5, pairs(SCORES[:3]))
+        assert [len([s for s in store.find(CONFIGURATION, "slide", m, boxes(4)) if s]) for m in (40, 10, 2.5)] == [
+            1,
+            2,
+            3,
+        ]
+
+
+HANGS_AFTER = 68
+HANGING_RUN = """
+import sys
+from pathlib import Path
+from pathnav.explore import Schedule, ScoreStore, TileTree, TopK, explore
+from pathnav.slide import open_slide
+from support.tile_scorers import Logging
+slide, store, log, hangs_after, streams = sys.argv[1:]
+with open_slide(slide, mpp=0.25) as opened, ScoreStore(store) as scores:
+    scorer = Logging(Path(log), int(hangs_after), streams == "True")
+    explore(TileTree(opened, 32), scorer, [TopK(Schedule((6, 5, 3)))], store=scores)
+"""
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_a_killed_run_goes_on_without_scoring_a_tile_twice(
+    tissue_path: Path, tree: TileTree, tmp_path: Path, streams: bool
+) -> None:
+    store, log = tmp_path / "scores.sqlite", tmp_path / "log.txt"
+    arguments = [str(tissue_path), str(store), str(log), str(HANGS_AFTER), str(streams)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
+    process = subprocess.Popen([sys.executable, "-c", HANGING_RUN, *arguments], env=environment)
+    try:
+        deadline = time.monotonic() + WAIT_S
+        while not log.with_suffix(".hanging").exists():
+            assert process.poll() is None, "the run ended before it hung"
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait(WAIT_S)
+    assert HANGS_AFTER <= len(log.read_text().splitlines()) < HANGS_AFTER + Logging.batch_tiles
+    policies = [TopK(Schedule((6, 5, 3)))]
+    with ScoreStore(store) as scores:
+        found = explore(tree, Logging(log, None, streams), policies, store=scores)
+    times = Counter(log.read_text().splitlines())
+    assert set(times.values()) == {1}
+    assert len(times) == sum(choice.scored.size for choice in found.selections[0].levels)
+    whole = explore(tree, Noting(), policies).selections[0]
+    assert [c.kept.tolist() for c in found.selections[0].levels] == [c.kept.tolist() for c in whole.levels]
