@@ -15,6 +15,7 @@ from pathnav.commands.console import BAD_INPUT, DONE, INCOMPLETE, INTERRUPTED, e
 from pathnav.errors import PathnavError
 
 DEBUG = "--debug"
+_STOPPED = "stopped by Ctrl-C; a run folder keeps what was done, and the same command goes on from there"
 
 # Every error of the option parser; typer vendors the parser or imports it, depending on its version.
 _PARSER_ERRORS: tuple[type[Exception], ...] = tuple(
@@ -64,13 +65,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     debug = DEBUG in given
     try:
         code = get_command(app).main([text for text in given if text != DEBUG], "pathnav", standalone_mode=False)
+        if code == INTERRUPTED:  # newer parsers return it, older ones raise Abort
+            raise KeyboardInterrupt
         return code if isinstance(code, int) else DONE
     except _PARSER_ERRORS as error:
         return _failed(_sentence(error), BAD_INPUT, debug)
     except PathnavError as error:
         return _failed(str(error), BAD_INPUT, debug)
     except (KeyboardInterrupt, typer.Abort):
-        return _failed("stopped by Ctrl-C", INTERRUPTED, debug)
+        return _failed(_STOPPED, INTERRUPTED, debug)
     except BrokenPipeError:
         # The reader has gone, as `head` does; what is still buffered must not fail once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -83,7 +83,9 @@ class Box:
 
     def as_list(self) -> list[float]:
         """Return `[x, y, w, h]`, whole numbers as integers: the form of every record."""
-        return [int(n) if float(n).is_integer() else n for n in (self.x, self.y, self.width, self.height)]
+        # Beyond 2**53 a float no longer says which integer it is, and records take 64 bits at most.
+        numbers = (float(n) for n in (self.x, self.y, self.width, self.height))
+        return [int(n) if n.is_integer() and abs(n) < 2**53 else n for n in numbers]
 
     def intersection(self, other: "Box") -> "Box":
         """Return the common part; empty (zero extent) where there is none."""

@@ -34,7 +34,7 @@ class FinishAndReport:
             if isinstance(value, str):
                 try:
                     return json.loads(value)
-                except ValueError:
+                except (ValueError, RecursionError):
                     return value
             return value
 
@@ -48,8 +48,8 @@ class FinishAndReport:
         def _number_or_none(cls, value: Any) -> float | None:
             """Take what is a number; a word is no confidence, and no reason to lose a box."""
             try:
-                return float(value)
-            except (TypeError, ValueError):
+                return None if isinstance(value, bool) else float(value)
+            except (TypeError, ValueError, OverflowError):
                 return None
 
     def call(self, environment: Environment, arguments: Arguments) -> ToolReply:

@@ -86,7 +86,8 @@ def query_of_user(
         finding: What to look for.
         magnification: 2.5, 10 or 40.
         region: [x, y, w, h] in level-0 pixels, cut to the whole slide; None is the whole slide.
-        target_size: Width and height in level-0 pixels; None is 1,024 px at the magnification.
+        target_size: Width and height in level-0 pixels; None is 1,024 px at the magnification,
+            to the nearest level-0 pixel.
         budget: ROIs; None is the protocol's base budget at the magnification.
 
     Raises:
@@ -112,7 +113,7 @@ def query_of_user(
 def _target_size(numbers: Sequence[float] | None, slide: "Slide", magnification: float) -> tuple[float, float]:
     if numbers is None:
         across, down = slide.downsample(magnification)
-        return DEFAULT_TARGET_PX * across, DEFAULT_TARGET_PX * down
+        return round(DEFAULT_TARGET_PX * across), round(DEFAULT_TARGET_PX * down)
     if len(numbers) != 2:
         raise ConfigError(f"target size must be two numbers w,h in level-0 pixels, got {len(numbers)}")
     return numbers[0], numbers[1]

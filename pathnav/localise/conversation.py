@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pathnav.errors import RecordError
 from pathnav.localise.history import Message, Placement, chat_messages, image_names
+from pathnav.localise.recorded_chat import reply_fields
 from pathnav.localise.recorder import Event, Recorder
 from pathnav.model import ChatClient, Reply, Tokens, ToolCall
 from pathnav.model.reply import parse_arguments
@@ -41,18 +43,36 @@ class Conversation:
         Raises:
             ContextOverflow: If the conversation is longer than the model takes.
             ModelError: If the endpoint fails for good.
+            RecordError: If the turn is on record for another request.
         """
         digest = _digest(history, schemas, required_tool, self.placement)
-        known = self.recorder.recall(f"reply:{turn}")
-        if known is not None and known["request_sha256"] == digest:
+        known = self._recall(f"reply:{turn}", digest)
+        if known is not None:
             return _reply_of(known)
+        self._recall(f"request:{turn}", digest)
         detail = self.chat.settings.image_detail
         messages = chat_messages(history, self.recorder.load_image, self.placement, detail)
         self._record_request(turn, history, schemas, required_tool, digest)
         started = time.monotonic()
         reply = self.chat.ask(messages, schemas, required_tool)
-        self._record_reply(turn, reply, history, digest, time.monotonic() - started)
+        images = [self.recorder.load_image(name) for name in image_names(history)]
+        fields = reply_fields(reply, images, time.monotonic() - started)
+        self.recorder.event(f"reply:{turn}", "reply", request_sha256=digest, **fields)
         return reply
+
+    def _recall(self, event_id: str, digest: str) -> Event | None:
+        """Return an event on record.
+
+        Raises:
+            RecordError: If it belongs to another request.
+        """
+        known = self.recorder.recall(event_id)
+        if known is not None and known["request_sha256"] != digest:
+            raise RecordError(
+                f"{event_id} of this episode is on record for another request, as after an update of a library; "
+                "remove the episode's folder to run it anew"
+            )
+        return known
 
     def _record_request(
         self,
@@ -76,34 +96,6 @@ class Conversation:
             required_tool=required_tool,
             placement=str(self.placement),
         )
-
-    def _record_reply(self, turn: int, reply: Reply, history: Sequence[Message], digest: str, seconds: float) -> None:
-        images = [self.recorder.load_image(name) for name in image_names(history)]
-        self.recorder.event(
-            f"reply:{turn}",
-            "reply",
-            request_sha256=digest,
-            text=reply.text,
-            calls=[{"id": c.id, "name": c.name, "arguments": c.raw} for c in reply.calls],
-            finish_reason=reply.finish_reason,
-            refused=reply.refused,
-            tokens={"input": reply.tokens.input, "output": reply.tokens.output} if reply.tokens else None,
-            retries=reply.retries,
-            seconds=round(seconds, 3),
-            images_sent=len(images),
-            image_bytes_sent=sum(len(image) for image in images),
-            pixels_sent=sum(_pixels(image) for image in images),
-        )
-
-
-def _pixels(jpeg: bytes) -> int:
-    """Return the pixels of an encoded image, from its header alone."""
-    import io
-
-    from PIL import Image
-
-    with Image.open(io.BytesIO(jpeg)) as image:
-        return image.size[0] * image.size[1]
 
 
 def _digest(*request: Any) -> str:

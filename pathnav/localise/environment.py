@@ -4,52 +4,24 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pathnav.cohort.protocol import max_steps
 from pathnav.cohort.query import Query
 from pathnav.errors import BudgetExhausted, ConfigError, RoiError
 from pathnav.geometry import Box, Floats, union_area
+from pathnav.localise.recorded_chat import RecordedChat
 from pathnav.localise.recorder import MemoryRecorder, Recorder
-from pathnav.localise.report_made import Report, checked_confidence, checked_draws
+from pathnav.localise.report_made import Report, checked_confidence, checked_draws, draws_fields
+from pathnav.localise.roi import Roi
 from pathnav.localise.survey import Survey
 from pathnav.localise.views import View, ViewSettings, draw_picture
 from pathnav.model import ChatClient
 from pathnav.slide import Slide
-
-# A declared distribution of up to so many boxes is written out in the record; a larger one leaves its hash.
-_DRAWS_WRITTEN_OUT = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Roi:
-    """One look that was paid for.
-
-    Args:
-        box: Whole level-0 pixels that were shown.
-        reason: The agent's own words.
-        magnification: Effective magnification of what was shown.
-        sha256: Name of the image.
-        cut: Whether the request reached beyond the search region.
-    """
-
-    box: Box
-    reason: str
-    magnification: float
-    sha256: str
-    cut: bool
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the look as plain JSON."""
-        return {**asdict(self), "box": self.box.as_list()}
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> "Roi":
-        """Return the look of its plain JSON."""
-        return cls(**{**plain, "box": Box.from_list(plain["box"])})
 
 
 class Environment:
@@ -84,22 +56,42 @@ class Environment:
         chat: ChatClient | None = None,
         checkpoint: Path | None = None,
     ) -> None:
-        self.query = query
-        self.budget = query.budget if budget is None else budget
-        if self.budget < 1:
-            raise ConfigError(f"the budget must be at least 1 ROI, got {self.budget}")
+        self._query = query
+        self._budget = query.budget if budget is None else budget
+        if self._budget < 1:
+            raise ConfigError(f"the budget must be at least 1 ROI, got {self._budget}")
         self.views = views or ViewSettings()
         self.recorder: Recorder = recorder or MemoryRecorder()
-        self.chat = chat
+        self.chat = None if chat is None else RecordedChat(chat, self.recorder)
         self.checkpoint = checkpoint
         self.rng = np.random.default_rng(query_seed(query, seed))
-        self.steps = 0
-        self.report_made: Report | None = None
+        self._steps = 0
+        self._report: Report | None = None
         self._slide = slide
         self._mpp_um = slide.mpp_um
         self._rois: list[Roi] = []
         self._survey = Survey(slide, query.region, self.views.blank_images) if unbudgeted else None
         self._overview: View | None = None
+
+    @property
+    def query(self) -> Query:
+        """What is asked."""
+        return self._query
+
+    @property
+    def budget(self) -> int:
+        """The ROIs that were granted."""
+        return self._budget
+
+    @property
+    def steps(self) -> int:
+        """Calls so far, refused ones included; of the vlm agent also its answers without a call."""
+        return self._steps
+
+    @property
+    def report_made(self) -> Report | None:
+        """The accepted report."""
+        return self._report
 
     @property
     def rois(self) -> tuple[Roi, ...]:
@@ -119,7 +111,7 @@ class Environment:
     @property
     def finished(self) -> bool:
         """Whether a report was accepted."""
-        return self.report_made is not None
+        return self._report is not None
 
     @property
     def survey(self) -> Survey:
@@ -143,7 +135,7 @@ class Environment:
         """The sentence that tells which boxes may be asked for."""
         region = self.query.region
         return (
-            f"a box must have width and height of at least 1 px and overlap the search region: x from {region.x:g} to "
+            f"a box must have at least 1 px of width and height inside the search region: x from {region.x:g} to "
             f"{region.right:g}, y from {region.y:g} to {region.bottom:g} (level-0 px)"
         )
 
@@ -156,7 +148,7 @@ class Environment:
 
     def slide_facts(self) -> dict[str, Any]:
         """Return what `get_image_info` tells, as plain JSON; free."""
-        self.steps += 1
+        self._count_step()
         slide, query = self._slide, self.query
         return {
             "slide": query.handle,
@@ -192,21 +184,22 @@ class Environment:
             reason: Why the agent looks there.
 
         Raises:
-            RoiError: If the box is under 1 px or outside the search region, or a report was accepted; costs nothing.
-            BudgetExhausted: If no ROI is left.
+            RoiError: If under 1 px of the box lies in the search region, or a report was accepted; costs nothing.
+            BudgetExhausted: If no ROI or no step is left.
         """
-        self.steps += 1
+        self._count_step()
         if self.finished:
             raise RoiError("the report was accepted and the episode has ended: no further ROI is given")
         if self.rois_left <= 0:
             raise BudgetExhausted(f"all {self.budget} ROIs are used: report with finish_and_report")
         inside = box.intersection(self.query.region)
-        if box.width < 1 or box.height < 1 or inside.is_empty:
+        if min(box.width, box.height, inside.width, inside.height) < 1:
             raise RoiError(f"the ROI {box.as_list()} is refused: {self.legal_range}")
         view = self._show(inside.rounded_out())
         roi = Roi(view.box, reason, view.magnification, view.sha256, cut=not self.query.region.holds(box))
         self._rois.append(roi)
-        self.recorder.event(f"roi:{len(self._rois)}", "roi", requested=box.as_list(), **roi.as_dict())
+        facts = {"requested": box.as_list(), "unreadable_share": round(view.failed_share, 4), **roi.as_dict()}
+        self.recorder.event(f"roi:{len(self._rois)}", "roi", **facts)
         return view
 
     def report(self, box: Box, conclusion: str = "", confidence: float | None = None) -> None:
@@ -240,21 +233,27 @@ class Environment:
         self._check_open()
         boxes, shares = checked_draws(draws, weights, self.query.region)
         first = Box.from_list(boxes[int(np.argmax(shares > 0))].tolist())
-        self._accept(Report(first, conclusion, None, boxes, shares), _draws_fields(boxes, shares))
+        self._accept(Report(first, conclusion, None, boxes, shares), draws_fields(boxes, shares))
 
-    def restore(self, rois: Iterable[Roi], report: Report | None, steps: int) -> None:
-        """Set the counters to those of a checkpoint; for agents that resume."""
+    def _restore(self, rois: Iterable[Roi], report: Report | None, steps: int) -> None:
+        """Set the counters to those of a checkpoint; for the state machine alone."""
         self._rois = list(rois)
-        self.report_made = report
-        self.steps = steps
+        self._report = report
+        self._steps = steps
+
+    def _count_step(self) -> None:
+        """Count a look or a question; only a report is taken when the steps are used up."""
+        if self._steps >= max_steps(self._budget):
+            raise BudgetExhausted(f"all {max_steps(self._budget)} steps are used: report")
+        self._steps += 1
 
     def _check_open(self) -> None:
-        self.steps += 1
+        self._steps += 1
         if self.finished:
             raise RoiError("a report was accepted before: an episode takes one report")
 
     def _accept(self, report: Report, draws: dict[str, Any]) -> None:
-        self.report_made = report
+        self._report = report
         self.recorder.event(
             "report",
             "report",
@@ -275,6 +274,7 @@ class Environment:
             box=reading.box,
             magnification=reading.magnification,
             image_size_px=picture.size_px,
+            padded_size_px=picture.padded_size_px,
             enlarged=picture.enlarged,
             failed_share=reading.failed_share,
             outside_share=reading.outside_share,
@@ -283,17 +283,6 @@ class Environment:
 
 def query_seed(query: Query, seed: int) -> list[int]:
     """Return the entropy of an episode's generator: the seed, and a hash of the query without its budget."""
-    asked = {name: value for name, value in asdict(query).items() if name != "budget"}
-    plain = json.dumps(asked, sort_keys=True)
-    return [seed, int.from_bytes(hashlib.sha256(plain.encode()).digest()[:8], "big")]
-
-
-def _draws_fields(boxes: Floats, shares: Floats) -> dict[str, Any]:
-    digest = hashlib.sha256(boxes.tobytes() + shares.tobytes()).hexdigest()
-    written = len(boxes) <= _DRAWS_WRITTEN_OUT
-    return {
-        "draws": len(boxes),
-        "draws_sha256": digest,
-        "draw_boxes": boxes.tolist() if written else None,
-        "draw_weights": shares.tolist() if written else None,
-    }
+    numbers = (query.magnification, *query.region.as_list(), query.target_width, query.target_height)
+    asked = [query.handle, query.finding, query.organ, *map(float, numbers)]
+    return [seed, int.from_bytes(hashlib.sha256(json.dumps(asked).encode()).digest()[:8], "big")]

@@ -20,6 +20,7 @@ from pathnav.localise.outcome import Outcome
 from pathnav.localise.state import EpisodeState, reason_to_force, report_as_dict, restore, steps_left
 from pathnav.localise.tool import REPORT_TOOL, Tool, ToolReply, call_tool, function_schema
 from pathnav.model import Reply
+from pathnav.model.reply import parse_arguments
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -61,12 +62,14 @@ class Nodes:
             return {"ending": str(Outcome.CONTEXT_OVERFLOW)}
         update: Update = {
             "messages": [*messages, _assistant_message(reply)],
-            "pending": [{"id": c.id, "name": c.name, "arguments": c.arguments, "raw": c.raw} for c in reply.calls],
+            # The raw text alone: parsed numbers of any size and nesting of any depth break a checkpoint.
+            "pending": [{"id": call.id, "name": call.name, "raw": call.raw} for call in reply.calls],
             "turn": state["turn"] + 1,
             "forced": state["forced"] + (1 if why else 0),
         }
         if reply.refused and not reply.calls:
             update["ending"] = str(Outcome.REFUSED)
+            update["steps"] = state["steps"] + 1
         return update
 
     def act(self, state: EpisodeState) -> Update:
@@ -74,14 +77,14 @@ class Nodes:
         restore(self.environment, state)
         steps, replies, parsed = state["steps"], [], False
         for index, call in enumerate(state["pending"]):
-            reply, counted = self._answer(state, call, steps)
+            reply, counted = self._answer(state, call, index, steps)
             steps += counted
             parsed = parsed or reply.parsed
             replies.append(self._tool_message(call, reply, f"tool:{state['turn'] - 1}:{index}", steps))
         silent = 0 if state["pending"] else state["silent"] + 1
         if not state["pending"]:
-            steps += 1
-            if not state["forced"]:
+            steps = min(steps + 1, max_steps(self.environment.budget))
+            if reason_to_force(self.environment, {**state, "steps": steps, "silent": silent}) is None:
                 replies.append(self._reminder(steps))
         return {
             "messages": [*state["messages"], *replies],
@@ -98,15 +101,18 @@ class Nodes:
         restore(self.environment, state)
         return {}
 
-    def _answer(self, state: EpisodeState, call: Mapping[str, Any], steps: int) -> tuple[ToolReply, int]:
+    def _answer(self, state: EpisodeState, call: Mapping[str, Any], index: int, steps: int) -> tuple[ToolReply, int]:
         """Return the reply to one call and the steps it took."""
-        name = call["name"]
+        name, forced, limit = call["name"], state["forced"] > 0, max_steps(self.environment.budget)
         if self.environment.finished:
             return ToolReply({"error": "the report was accepted before: the episode has ended"}), 0
-        if not state["forced"] and name != REPORT_TOOL and steps >= max_steps(self.environment.budget) - 1:
+        if forced and index > 0:
+            return ToolReply({"error": "only the first call of this turn counts"}), 0
+        if not forced and steps >= (limit if name == REPORT_TOOL else limit - 1):
             return ToolReply({"error": f"no step is left for {name}: report with {REPORT_TOOL}"}), 0
-        offered = {REPORT_TOOL: self.tools[REPORT_TOOL]} if state["forced"] else self.tools
-        return call_tool(offered, self.environment, name, call["arguments"]), 1
+        offered = {REPORT_TOOL: self.tools[REPORT_TOOL]} if forced else self.tools
+        # The second try of a forced turn belongs to the step of the first.
+        return call_tool(offered, self.environment, name, parse_arguments(call["raw"])), min(1, limit - steps)
 
     def _tool_message(self, call: Mapping[str, Any], reply: ToolReply, event_id: str, steps: int) -> Message:
         environment = self.environment

@@ -7,10 +7,11 @@ A message of the state is one of
 Images are names, so that checkpoints and events stay small.
 """
 
-import base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
+
+from pathnav.model.parts import image_part, text_part
 
 Message = dict[str, Any]
 LoadImage = Callable[[str], bytes]
@@ -58,7 +59,7 @@ def _converted(message: Message, load_image: LoadImage, placement: Placement, de
         image = message["image"]
         parts = _image_parts(image, load_image, detail) if image else []
         if parts and placement is Placement.TOOL:
-            text = {"type": "text", "text": message["text"]}
+            text = text_part(message["text"])
             yield {"role": "tool", "tool_call_id": message["call_id"], "content": [text, *parts]}
             return
         yield {"role": "tool", "tool_call_id": message["call_id"], "content": message["text"]}
@@ -96,18 +97,11 @@ def _assistant(message: Message) -> Message:
 
 
 def _part(part: Mapping[str, Any], load_image: LoadImage, detail: str) -> Message:
-    if "image" in part:
-        return _image(part["image"], load_image, detail)
-    return {"type": "text", "text": part["text"]}
+    return image_part(load_image(part["image"]), detail) if "image" in part else text_part(part["text"])
 
 
 def _image_parts(image: Mapping[str, str], load_image: LoadImage, detail: str) -> list[Message]:
-    return [{"type": "text", "text": image["caption"]}, _image(image["sha256"], load_image, detail)]
-
-
-def _image(sha256: str, load_image: LoadImage, detail: str) -> Message:
-    encoded = base64.b64encode(load_image(sha256)).decode("ascii")
-    return {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{encoded}", "detail": detail}}
+    return [text_part(image["caption"]), image_part(load_image(image["sha256"]), detail)]
 
 
 def image_names(history: Iterable[Message]) -> list[str]:

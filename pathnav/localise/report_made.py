@@ -1,12 +1,17 @@
 """What an agent hands in at the end."""
 
+import hashlib
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from pathnav.errors import RoiError
 from pathnav.geometry import Box, Floats
+
+# A declared distribution of up to so many boxes is written out in the record; a larger one leaves its hash.
+_DRAWS_WRITTEN_OUT = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +58,15 @@ def checked_draws(draws: Floats, weights: Floats | None, region: Box) -> tuple[F
     if not (np.isfinite(boxes).all() and (width > 0).all() and (height > 0).all() and meets.all()):
         raise RoiError(f"each draw must be a finite box with an area that meets the region {region.as_list()}")
     return boxes, shares / shares.sum()
+
+
+def draws_fields(boxes: Floats, shares: Floats) -> dict[str, Any]:
+    """Return what the record keeps of a declared distribution, as plain JSON."""
+    digest = hashlib.sha256(boxes.tobytes() + shares.tobytes()).hexdigest()
+    written = len(boxes) <= _DRAWS_WRITTEN_OUT
+    return {
+        "draws": len(boxes),
+        "draws_sha256": digest,
+        "draw_boxes": boxes.tolist() if written else None,
+        "draw_weights": shares.tolist() if written else None,
+    }

@@ -4,10 +4,11 @@ from typing import Any, TypedDict
 
 from pathnav.cohort.protocol import MAX_SILENT_ANSWERS, max_steps
 from pathnav.geometry import Box
-from pathnav.localise.environment import Environment, Roi
+from pathnav.localise.environment import Environment
 from pathnav.localise.history import Message
 from pathnav.localise.outcome import Outcome
 from pathnav.localise.report_made import Report
+from pathnav.localise.roi import Roi
 
 UNPARSED_TURNS = 3
 """So many turns in a row that could not be parsed, and no valid box, make the outcome `format_errors`."""
@@ -53,7 +54,7 @@ def restore(environment: Environment, state: EpisodeState) -> None:
     """Set the environment's counters to the state's, so that a node that runs again counts nothing twice."""
     report = state["report"]
     made = Report(Box.from_list(report["box"]), report["conclusion"], report["confidence"]) if report else None
-    environment.restore((Roi.from_dict(roi) for roi in state["rois"]), made, state["steps"])
+    environment._restore((Roi.from_dict(roi) for roi in state["rois"]), made, state["steps"])
 
 
 def report_as_dict(report: Report | None) -> dict[str, Any] | None:

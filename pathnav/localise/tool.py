@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ValidationError
 
-from pathnav.errors import BudgetExhausted, PluginError, RoiError
+from pathnav.errors import BudgetExhausted, PathnavError, PluginError, RoiError
 from pathnav.localise.environment import Environment
 from pathnav.localise.views import View
 from pathnav.plugins import Kind, load
@@ -108,6 +108,10 @@ def call_tool(
         return tool.call(environment, checked)
     except (RoiError, BudgetExhausted) as error:
         return _refusal(str(error))
+    except PathnavError:
+        raise
+    except Exception as error:
+        raise PluginError(f"tool {name!r} failed: {type(error).__name__}: {error}") from error
 
 
 def _refusal(sentence: str, parsed: bool = True) -> ToolReply:

@@ -56,7 +56,8 @@ class View:
         sha256: Name of the JPEG in the record.
         box: Whole level-0 pixels shown.
         magnification: Effective magnification of `rgb`.
-        image_size_px: Width and height of the JPEG.
+        image_size_px: Width and height that the box takes in the JPEG, from its top-left corner.
+        padded_size_px: Width and height of the JPEG; larger than `image_size_px` only for slivers.
         enlarged: Whole factor by which `rgb` was enlarged for the JPEG.
         failed_share: Share of the box whose pixels could not be decoded (white).
         outside_share: Share of the box outside the scanned area (white).
@@ -68,6 +69,7 @@ class View:
     box: Box
     magnification: float
     image_size_px: tuple[int, int]
+    padded_size_px: tuple[int, int]
     enlarged: int
     failed_share: float
     outside_share: float
@@ -80,6 +82,8 @@ class View:
             "image_width_px": self.image_size_px[0],
             "image_height_px": self.image_size_px[1],
         }
+        if self.padded_size_px != self.image_size_px:
+            facts["padded_with_white_to_px"] = list(self.padded_size_px)
         if self.enlarged > 1:
             facts["enlarged"] = self.enlarged
         if self.failed_share > 0:
@@ -90,8 +94,10 @@ class View:
 
     def caption(self, what: str) -> str:
         """Return the line that stands before the image in a message."""
-        width_px, height_px = self.image_size_px
-        return f"{what}: {width_px} x {height_px} px at {self.magnification:.3g}x, level-0 box {self.box.as_list()}"
+        size = "{} x {} px".format(*self.image_size_px)
+        if self.padded_size_px != self.image_size_px:
+            size += " (padded with white to {} x {} px)".format(*self.padded_size_px)
+        return f"{what}: {size} at {self.magnification:.3g}x, level-0 box {self.box.as_list()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +106,7 @@ class Picture:
 
     jpeg: bytes
     size_px: tuple[int, int]
+    padded_size_px: tuple[int, int]
     enlarged: int
 
 
@@ -109,8 +116,9 @@ def draw_picture(reading: Reading, settings: ViewSettings) -> Picture:
     pixels = np.repeat(np.repeat(reading.rgb, factor, axis=0), factor, axis=1) if factor > 1 else reading.rgb
     if settings.guides:
         pixels = draw_guides(pixels, reading.box)
-    pixels = _padded(pixels)
-    return Picture(encode_jpeg(pixels, settings.jpeg_quality), (pixels.shape[1], pixels.shape[0]), factor)
+    padded = _padded(pixels)
+    jpeg = encode_jpeg(padded, settings.jpeg_quality)
+    return Picture(jpeg, (pixels.shape[1], pixels.shape[0]), (padded.shape[1], padded.shape[0]), factor)
 
 
 def whole_factor(width_px: int, height_px: int, limit_px: int) -> int:

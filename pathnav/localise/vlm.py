@@ -1,5 +1,7 @@
 """The agent that lets a vision-language model navigate."""
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,7 @@ from pathnav.localise.graph import Nodes, build_graph
 from pathnav.localise.history import Placement
 from pathnav.localise.outcome import Outcome
 from pathnav.localise.state import EpisodeState, first_state, outcome_of, restore
-from pathnav.localise.tool import DEFAULT_TOOLS, Tool, load_tools
+from pathnav.localise.tool import DEFAULT_TOOLS, Tool, function_schema, load_tools
 from pathnav.localise.views import ViewSettings
 
 if TYPE_CHECKING:
@@ -56,8 +58,9 @@ class VlmAgent:
 
     @property
     def prompt_hash(self) -> str:
-        """SHA-256 of all that the model is told; part of the episode's key."""
-        return prompts.prompt_hash()
+        """SHA-256 of the prompts and of the tools' descriptions and schemas; part of the episode's key."""
+        schemas = json.dumps([function_schema(tool) for tool in self._tools.values()], sort_keys=True)
+        return hashlib.sha256((prompts.prompt_hash() + schemas).encode()).hexdigest()
 
     def run(self, environment: Environment) -> Outcome:
         """Navigate until a report, or until the episode's end; resumes from the environment's checkpoint.
@@ -68,7 +71,7 @@ class VlmAgent:
         """
         if environment.chat is None:
             raise ConfigError("the vlm agent needs a chat endpoint: give --model and --base-url")
-        conversation = Conversation(environment.chat, environment.recorder, self._placement)
+        conversation = Conversation(environment.chat.client, environment.recorder, self._placement)
         nodes = Nodes(environment, conversation, self._tools)
         return _run_graph(nodes)
 
@@ -99,7 +102,7 @@ def _finish(graph: Any, environment: Environment) -> EpisodeState:
     turns = max_steps(environment.budget) + FORCED_TRIES
     config: RunnableConfig = {"configurable": {"thread_id": _THREAD}, "recursion_limit": 2 * turns + 4}
     before = graph.get_state(config)
-    # `next` is empty, too, when a kill fell between a node's saved writes and the checkpoint after them; `tasks` is not.
+    # After a kill between a node's saved writes and the next checkpoint `next` is empty as at the end, `tasks` is not.
     if before.values and not before.tasks:
         ended: EpisodeState = before.values
         return ended

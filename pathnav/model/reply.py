@@ -49,7 +49,7 @@ class Reply:
     """One answer.
 
     Args:
-        text: The text, empty where there was none.
+        text: The text, else the refusal's text; empty where there was neither.
         calls: The tool calls in the order sent, malformed ones at their own place.
         finish_reason: The server's word for why it stopped; None where it gave none.
         refused: Whether a content filter or the model's refusal field stopped the answer.
@@ -82,7 +82,7 @@ def read_reply(choice: Mapping[str, Any], usage: object, taken: Collection[str] 
     content, refusal = message.get("content"), message.get("refusal")
     reason = choice.get("finish_reason")
     return Reply(
-        text=_text(content),
+        text=_text(content) or _text(refusal),
         calls=_calls(message.get("tool_calls"), set(taken)),
         finish_reason=clean(reason) if isinstance(reason, str) else None,
         refused=reason == "content_filter" or bool(refusal) or _has_refusal_part(content),

@@ -16,7 +16,7 @@ CLOSE = 1.15  # a second look shows the target with a rim
 SPENT = 0.6  # share of the budget that is used; the rest stays, so that the report is made in time
 PLEASED = 0.85  # a wide look earns a close one if it holds at least this share of the best worth so far
 COVERS = 0.5  # a wide look at so much of the region would only repeat the overview
-CANDIDATES = 16
+CANDIDATES = 64  # a wide look rules out up to 25 of them
 BLIND = 0.05  # confidence of a report without any evidence
 
 

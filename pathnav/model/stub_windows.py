@@ -17,6 +17,7 @@ Extent = tuple[float, float]
 
 STEPS = 48  # windows tried along each side of a look: 1/24 of the target's side apart in a wide one
 OVERVIEW_STEPS = 128  # the overview shows the most places, and has no more cells
+APART = 0.6  # in a small region hardly two windows fit side by side; just outside a close look around the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +49,15 @@ class Windows:
         return self._place(int(self.worth.argmax()))
 
     def distinct(self, limit: int) -> Iterator[Place]:
-        """Yield up to `limit` windows by falling worth, none overlapping one before it."""
+        """Yield up to `limit` windows by falling worth, each `APART` of its extent away from all before it."""
         left = self.worth.copy()
         for _ in range(limit):
             place = self._place(int(left.argmax()))
             if left.max() == -math.inf:
                 return
             yield place
-            near_x = np.abs(self.columns - place.box.x) < self.extent[0]
-            near_y = np.abs(self.rows - place.box.y) < self.extent[1]
+            near_x = np.abs(self.columns - place.box.x) < APART * self.extent[0]
+            near_y = np.abs(self.rows - place.box.y) < APART * self.extent[1]
             left[np.ix_(near_y, near_x)] = -math.inf
 
     def _place(self, index: int) -> Place:

@@ -1,9 +1,9 @@
 """Many episodes or one: planned, run, recorded, and continued from wherever they stopped.
 
-    from pathnav.run import locate
+from pathnav.run import locate
 
-    result = locate("slide.svs", finding="dense infiltrate", magnification=10, agent="my_agent.py:MyAgent")
-    print(result["outcome"], result["box"])
+result = locate("slide.svs", "dense infiltrate", magnification=10, agent="my_agent.py:MyAgent")
+print(result["outcome"], result["box"])
 """
 
 import importlib

@@ -1,6 +1,6 @@
 """One question about one slide: what `pathnav locate` and a program of a few lines run.
 
-result = locate("slide.svs", finding="dense infiltrate", magnification=10, agent="my_agent.py:MyAgent")
+result = locate("slide.svs", "dense infiltrate", magnification=10, agent="my_agent.py:MyAgent")
 print(result["outcome"], result["box"])
 """
 
@@ -119,6 +119,8 @@ def _kept_or_temporary(folder: RunFolder | None) -> Iterator[RunFolder]:
 
 def locate(
     slide: str | Path | SlideSource,
+    finding: str | None = None,
+    magnification: float | None = None,
     *,
     agent: str | type = VlmAgent.name,
     options: Mapping[str, Any] | None = None,
@@ -131,12 +133,14 @@ def locate(
 
     Args:
         slide: A slide file, or a `SlideSource` with its mpp, objective power or reader.
+        finding: What to look for; left out with `tree`.
+        magnification: 2.5, 10 or 40; left out with `tree`.
         agent: An installed name, `file.py:Class`, `package.module:Class`, or a class.
         options: Keyword arguments of the agent's class.
         model: The chat endpoint; default: the offline stub, for agents that ask one.
         seed: Seed of all that is drawn by chance.
         out: Run folder to keep the record in.
-        question: Fields of `Question`: `finding` and `magnification`, or `tree` and `query_id`, and its options.
+        question: Further fields of `Question`: region, target_size, budget, or tree and query_id.
 
     Returns: What `pathnav locate --json` prints.
 
@@ -145,6 +149,7 @@ def locate(
     """
     source = slide if isinstance(slide, SlideSource) else SlideSource(str(slide))
     place = None if out is None else Path(out)
+    asked = Question(finding, magnification, **question)
     with OpenSlides() as slides:
-        located = Request(source, Question(**question), agent, options or {}, model, seed, place).run(slides)
+        located = Request(source, asked, agent, options or {}, model, seed, place).run(slides)
     return printed(located.result, None if located.out is None else str(located.out))

@@ -9,7 +9,7 @@ from pathnav.errors import SlideError
 from pathnav.slide.integrity import check_complete, is_url
 from pathnav.slide.metadata import read_metadata
 from pathnav.slide.openslide_reader import OpenSlideReader
-from pathnav.slide.reader import Reader, reader_errors
+from pathnav.slide.reader import Reader, reader_errors, reason_of
 from pathnav.slide.slide import Slide, SlideArguments
 from pathnav.slide.tiffslide_reader import TiffSlideReader
 from pathnav.slide.tile_decoder import decoder_for
@@ -78,14 +78,8 @@ def _attempt(path: str, kinds: list[Callable[[str], Reader]]) -> Reader:
         except SlideError:
             raise
         except reader_errors() as error:
-            reasons.append(_reason(error))
+            reasons.append(reason_of(error))
     raise SlideError(f"{path} cannot be opened as a slide: {'; '.join(dict.fromkeys(reasons))}")
-
-
-def _reason(error: Exception) -> str:
-    """Return a native reader's complaint in one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__} ({text})" if text else type(error).__name__
 
 
 def _fast_openslide(path: str) -> Reader:

@@ -7,11 +7,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pathnav.slide.cache import shared_cache
-from pathnav.slide.reader import WHITE, LevelDimensions, Patch, Rgb, Window, read_around_damage
+from pathnav.slide.reader import (
+    WHITE,
+    LevelDimensions,
+    Patch,
+    Rgb,
+    Window,
+    read_around_damage,
+    reader_errors,
+    unreadable,
+)
 
 if TYPE_CHECKING:
     from openslide import OpenSlide
-    from PIL.Image import Image
+    from PIL import Image
 
 SNAP_TOLERANCE_PX = 1 / 512  # level px; cairo copies pixels unchanged below half of 1/256 px and interpolates above
 SNAP_REACH_PX = 384  # level px; an interpolated read costs 4.4-6 times a copied one, so a detour of this size pays
@@ -60,6 +69,12 @@ class OpenSlideReader:
         handle.set_cache(shared_cache())
         return handle
 
+    def _open_again(self) -> "OpenSlide":
+        try:
+            return self._open()
+        except reader_errors() as error:
+            raise unreadable(self._path, error) from error
+
     def _read_whole(self, level: int, window: Window) -> tuple[Rgb, tuple[Window, ...]]:
         from openslide import OpenSlideError
 
@@ -80,14 +95,14 @@ class OpenSlideReader:
         """Put a fresh handle in the place of one that has failed; the dead one is closed when its last user lets go."""
         with self._lock:
             if self._handle is dead:
-                self._handle = self._open()
+                self._handle = self._open_again()
 
     def _read_damaged(self, level: int, window: Window) -> tuple[Rgb, tuple[Window, ...]]:
         """Return a window's pixels from handles of its own, so that other threads' reads do not fail with it."""
         from openslide import OpenSlideError
 
         tile = self._tile(level)
-        handle = self._open()
+        handle = self._open_again()
 
         def attempt(part: Window) -> Rgb | None:
             nonlocal handle
@@ -97,7 +112,7 @@ class OpenSlideReader:
                 return self._paint(handle, level, part)
             except OpenSlideError:
                 handle.close()
-                handle = self._open()
+                handle = self._open_again()
                 return None
 
         try:
@@ -147,13 +162,12 @@ def _snap(start: int, downsample: float) -> tuple[int, float]:
     return start, round(start * downsample) / downsample - start
 
 
-def _on_white(image: "Image") -> Rgb:
+def _on_white(image: "Image.Image") -> Rgb:
     """Return RGBA pixels laid on white: outside the scanned area OpenSlide gives (0, 0, 0, 0)."""
-    rgba = np.asarray(image)
-    alpha = rgba[..., 3]
-    if alpha.min() == WHITE:
-        return np.ascontiguousarray(rgba[..., :3])
-    opaque = np.full((*alpha.shape, 3), WHITE, np.uint16)
-    share = alpha[..., None].astype(np.uint16)
-    mixed = (rgba[..., :3] * share + opaque * (WHITE - share) + WHITE // 2) // WHITE
-    return mixed.astype(np.uint8)
+    from PIL import Image
+
+    if image.getchannel("A").getextrema() == (WHITE, WHITE):
+        return np.asarray(image.convert("RGB"))
+    canvas = Image.new("RGB", image.size, (WHITE, WHITE, WHITE))
+    canvas.paste(image, mask=image.getchannel("A"))
+    return np.asarray(canvas)

@@ -13,6 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from pathnav.errors import SlideError
+
 Rgb = NDArray[np.uint8]
 LevelDimensions = tuple[tuple[int, int], ...]
 
@@ -139,6 +141,28 @@ def _middle_edge(start: int, end: int, side: int) -> int | None:
     if first >= end:
         return None
     return first + (end - first - 1) // side // 2 * side
+
+
+def decoding_errors() -> tuple[type[Exception], ...]:
+    """Return what slide libraries raise for a tile whose bytes are damaged.
+
+    Not among them is what says that the bytes could not be had (OSError, a network client's errors): those are no
+    damage of the slide, and must not be shown as white.
+    """
+    import tifffile
+
+    return RuntimeError, ValueError, ArithmeticError, LookupError, TypeError, EOFError, tifffile.TiffFileError
+
+
+def unreadable(path: str, error: Exception) -> SlideError:
+    """Return the error for an open slide whose file can no longer be read."""
+    return SlideError(f"{path} can no longer be read: {reason_of(error)}; check its disk or network, then try again")
+
+
+def reason_of(error: Exception) -> str:
+    """Return a slide library's complaint in one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__} ({text})" if text else type(error).__name__
 
 
 def reader_errors() -> tuple[type[Exception], ...]:

@@ -20,9 +20,9 @@ Pair = tuple[float, float]
 LEVEL_TOLERANCE = 0.02  # a level of downsample 4.003 serves a target of 4: 57 ms instead of 310 ms from level 0
 LANCZOS_SUPPORT = 3  # output pixels on each side that a filtered pixel draws on
 BLOCK_PX = 768  # output pixels a side that are computed at a time: at most 28 MB of level pixels
-CHUNK_PX = 2048  # level pixels a side that are decoded at a time where they are averaged down first
+CHUNK_PX = 2048  # level pixels a side that are decoded at a time where they are averaged down first: 60 MB a thread
 REDUCE_FROM = 4.0  # level pixels per output pixel from which on they are averaged by whole factors before rescaling
-THREADS = min(4, os.cpu_count() or 1)
+THREADS = min(2, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True, slots=True)

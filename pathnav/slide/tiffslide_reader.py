@@ -15,8 +15,10 @@ from pathnav.slide.reader import (
     Patch,
     Rgb,
     Window,
+    decoding_errors,
     read_around_damage,
     reader_errors,
+    unreadable,
 )
 
 DEFAULT_TILE = (256, 256)  # a striped file has no tiles: the finest part that is told apart when one fails
@@ -38,6 +40,7 @@ class TiffSlideReader:
     def __init__(self, path: str) -> None:
         from tiffslide import TiffSlide
 
+        self._path = path
         self._lock = threading.Lock()
         self._slide = TiffSlide(path)
         refusals: tuple[type[Exception], ...] = (SlideError, *reader_errors())
@@ -60,8 +63,10 @@ class TiffSlideReader:
         def attempt(part: Window) -> Rgb | None:
             try:
                 return _as_rgb(self._raw(level, part))
-            except reader_errors():
+            except decoding_errors():
                 return None
+            except reader_errors() as error:
+                raise unreadable(self._path, error) from error
 
         rgb, failed = read_around_damage(attempt, window, self._tile(level))
         absent = self._absent[level]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathnav.slide.openslide_reader import OpenSlideReader
-from pathnav.slide.reader import LevelDimensions, Patch, Rgb, Window, reader_errors, white
+from pathnav.slide.reader import LevelDimensions, Patch, Rgb, Window, reader_errors, unreadable, white
 
 VENDORS = frozenset({"aperio", "generic-tiff"})  # others place tiles with overlaps or offsets of their own
 PROVED_TILES = 3  # of level 0, those with most bytes (not blank glass); 3 ms each
@@ -77,6 +77,7 @@ class TileDecoder:
     def __init__(self, path: str, levels: tuple[TiledLevel, ...], properties: Mapping[str, str]) -> None:
         self.level_dimensions: LevelDimensions = tuple((level.width, level.height) for level in levels)
         self.properties = properties
+        self._path = path
         self.levels = levels
         self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
         self._release = weakref.finalize(self, os.close, self._descriptor)
@@ -105,7 +106,10 @@ class TileDecoder:
 
         place = self.levels[level]
         length = int(place.byte_counts[index])
-        packed = os.pread(self._descriptor, length, int(place.offsets[index]))
+        try:
+            packed = os.pread(self._descriptor, length, int(place.offsets[index]))
+        except OSError as error:
+            raise unreadable(self._path, error) from error
         try:
             tile: Rgb = imagecodecs.jpeg8_decode(
                 packed, tables=place.tables, colorspace=place.colorspace, outcolorspace="rgb"

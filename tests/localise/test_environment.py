@@ -2,16 +2,20 @@
 
 import io
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from pathnav.cohort.protocol import max_steps
 from pathnav.cohort.query import Query
 from pathnav.errors import BudgetExhausted, ConfigError, RoiError
 from pathnav.geometry import Box
 from pathnav.localise import Environment, MemoryRecorder, ViewSettings
+from pathnav.model import ChatClient, ChatSettings, image_part, text_part
 from pathnav.slide import Slide
+from support.chat_server import ChatServer, say
 
 INSIDE = Box(100, 200, 300, 200)
 
@@ -32,7 +36,16 @@ def test_a_look_costs_one_roi_and_says_what_it_shows(environment: Environment) -
 
 
 @pytest.mark.parametrize(
-    "box", [Box(1100, 0, 50, 50), Box(0, 0, 0, 10), Box(0, 0, 0.5, 10), Box(-50, -50, 50, 50), Box(1024, 0, 9, 9)]
+    "box",
+    [
+        Box(1100, 0, 50, 50),
+        Box(0, 0, 0, 10),
+        Box(0, 0, 0.5, 10),
+        Box(-50, -50, 50, 50),
+        Box(1024, 0, 9, 9),
+        Box(1023.9, 0, 50, 50),
+        Box(-99, 0, 99.5, 50),
+    ],
 )
 def test_a_refused_roi_costs_nothing_and_tells_the_legal_range(environment: Environment, box: Box) -> None:
     with pytest.raises(RoiError, match=r"x from 0 to 1024, y from 0 to 1024"):
@@ -130,8 +143,9 @@ def test_small_images_are_enlarged_by_a_whole_factor_and_slivers_padded(slide: S
     small = environment.extract_roi(Box(128, 128, 20, 30))
     assert (small.enlarged, small.image_size_px) == (4, (80, 120))
     sliver = environment.extract_roi(Box(0, 128, 1000, 2))
-    assert sliver.image_size_px == (1000, 64)
+    assert (sliver.image_size_px, sliver.padded_size_px) == ((1000, 2), (1000, 64))
     assert sliver.rgb.shape == (2, 1000, 3)
+    assert sliver.caption("ROI").startswith("ROI: 1000 x 2 px (padded with white to 1000 x 64 px)")
 
 
 def test_images_stay_within_the_limit_and_carry_no_metadata(slide: Slide, query: Query) -> None:
@@ -166,3 +180,43 @@ def test_examined_area_is_the_union_of_the_looks(slide: Slide, query: Query) -> 
     environment.extract_roi(Box(0, 0, 400, 400))
     environment.extract_roi(Box(200, 0, 400, 400))
     assert environment.examined_mm2 == pytest.approx(600 * 400 * 0.25**2 / 1e6)
+
+
+def test_an_agent_cannot_grant_itself_more(environment: Environment) -> None:
+    for name, value in (("budget", 99), ("query", None), ("steps", 0), ("report_made", None), ("rois_left", 9)):
+        with pytest.raises(AttributeError):
+            setattr(environment, name, value)
+    assert not hasattr(environment, "restore")
+
+
+def test_steps_are_limited_for_every_agent_but_a_report_is_always_taken(environment: Environment) -> None:
+    for _ in range(max_steps(3)):
+        environment.slide_facts()
+    with pytest.raises(BudgetExhausted, match="15 steps"):
+        environment.slide_facts()
+    with pytest.raises(BudgetExhausted, match="15 steps"):
+        environment.extract_roi(INSIDE)
+    environment.report(INSIDE)
+
+
+def test_whole_numbers_seed_alike_however_they_are_written(slide: Slide, query: Query) -> None:
+    written = [replace(query, target_width=size, magnification=m) for size, m in ((512, 40), (512.0, 40.0))]
+    first, second = (Environment(slide, one).rng.random() for one in written)
+    assert first == second
+
+
+def test_what_an_agent_asks_a_model_by_itself_is_on_record(slide: Slide, query: Query) -> None:
+    recorder = MemoryRecorder()
+    with (
+        ChatServer([say("yes")]) as server,
+        ChatClient(ChatSettings(base_url=server.base_url, model="canned")) as client,
+    ):
+        environment = Environment(slide, query, recorder=recorder, chat=client)
+        view = environment.overview()
+        assert environment.chat is not None
+        question = {"role": "user", "content": [text_part("dark?"), image_part(view.jpeg)]}
+        assert environment.chat.ask([question]).text == "yes"
+    asked, replied = recorder.events["request:chat:0"], recorder.events["reply:chat:0"]
+    assert asked["messages_added"][0]["content"][1] == {"image": view.sha256}
+    assert (replied["images_sent"], replied["pixels_sent"]) == (1, 1024 * 1024)
+    assert replied["tokens"] == {"input": 11, "output": 7}

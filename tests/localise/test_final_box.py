@@ -55,3 +55,20 @@ def test_many_boxes_are_treated_as_one_at_a_time() -> None:
         assert (
             final_box(Box.from_list(row.tolist()), query(), WHOLE).as_list() == Box.from_list(found.tolist()).as_list()
         )
+
+
+OFFSET = Box(2304, 1792, 2048, 2816)
+
+
+def test_a_scanned_area_away_from_the_origin_holds_the_box() -> None:
+    asked = query(region=OFFSET, width=500, height=600)
+    assert final_box(Box(2300, 1700, 10, 200), asked, OFFSET) == Box(2304, 1792, 500, 600)
+    assert final_box(Box(4350, 4600, 10, 10), asked, OFFSET) == Box(3852, 4008, 500, 600)
+    assert final_box(Box(3000, 3000, 100, 100), asked, OFFSET).centre == (3050, 3050)
+
+
+@given(place, place, side, side)
+def test_final_boxes_lie_in_a_scanned_area_anywhere(x: float, y: float, w: float, h: float) -> None:
+    box = final_box(Box(x, y, w, h), query(region=OFFSET, width=700, height=900), OFFSET)
+    assert box.x >= OFFSET.x and box.y >= OFFSET.y
+    assert box.right <= OFFSET.right + 1e-9 and box.bottom <= OFFSET.bottom + 1e-9

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from pathnav.cohort.query import Query
+from pathnav.errors import RecordError
 from pathnav.localise import Environment, MemoryRecorder, Outcome, ViewSettings
 from pathnav.localise.vlm import VlmAgent
 from pathnav.model import ChatClient, ChatSettings
@@ -130,3 +131,15 @@ def test_a_checkpoint_stays_small_because_images_are_names(
 ) -> None:
     play(slide, query, server, MemoryRecorder(), tmp_path / "a.sqlite")
     assert (tmp_path / "a.sqlite").stat().st_size < 500_000
+
+
+def test_a_turn_on_record_for_another_request_is_an_error_that_says_what_to_do(
+    slide: Slide, query: Query, tmp_path: Path
+) -> None:
+    with ChatServer(answer) as server:
+        kept = MemoryRecorder()
+        with pytest.raises(Stopped):
+            play(slide, query, server, StoppingRecorder(kept, 3), tmp_path / "a.sqlite")
+        kept.events["reply:0"]["request_sha256"] = "of another library"
+        with pytest.raises(RecordError, match=r"reply:0 .* another request.*remove the episode's folder"):
+            play(slide, query, server, kept, tmp_path / "b.sqlite")

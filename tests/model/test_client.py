@@ -109,7 +109,7 @@ def test_ids_of_a_reply_differ_from_those_of_the_conversation() -> None:
     answers = [calls(("look", "{}"), ids=["call_0"]), calls(("look", "{}"), ids=["call_0"])]
     with asking(answers) as (client, _):
         first = client.ask(QUESTION, [TOOL]).calls[0]
-        history = [
+        history: list[dict[str, Any]] = [
             *QUESTION,
             {"role": "assistant", "content": None, "tool_calls": [first.as_message_part()]},
             {"role": "tool", "tool_call_id": first.id, "content": "{}"},

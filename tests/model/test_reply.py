@@ -38,7 +38,8 @@ def test_arguments_sent_as_an_object_are_taken() -> None:
 
 
 def test_absent_arguments_of_a_tool_without_any_are_an_empty_object() -> None:
-    for nothing in ("", "  ", None, {}):
+    absent: tuple[Any, ...] = ("", "  ", None, {})
+    for nothing in absent:
         (call,) = read_reply(choice(sent("get_image_info", nothing, "a")), None).calls
         assert call.arguments == {} and call.resent == "{}"
 
@@ -61,7 +62,8 @@ def test_text_in_parts_is_joined() -> None:
 
 def test_a_refusal_is_seen_in_each_of_its_three_forms() -> None:
     assert read_reply({**choice(), "finish_reason": "content_filter"}, None).refused
-    assert read_reply(choice(refusal="I cannot."), None).refused
+    refused = read_reply(choice(refusal="I cannot."), None)
+    assert refused.refused and refused.text == "I cannot."
     assert read_reply(choice(content=[{"type": "refusal", "refusal": "I cannot."}]), None).refused
     assert not read_reply({**choice(refusal=None), "finish_reason": "stop"}, None).refused
 

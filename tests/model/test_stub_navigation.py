@@ -1,9 +1,12 @@
 """The stub navigates by what it sees, over HTTP, through the real client."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from pathnav.geometry import Box, iou
-from pathnav.model import STUB_MODEL, ChatClient, ChatSettings, StubServer
+from pathnav.model import STUB_MODEL, ChatClient, ChatSettings, Reply, StubServer
 from support.painted_slide import TOOLS, Game, PaintedSlide
 
 TARGET = (1024.0, 1024.0)
@@ -145,14 +148,14 @@ def test_without_tools_the_answer_is_text_with_a_box() -> None:
     assert not reply.calls and "I would report the box [" in reply.text
 
 
-def ask_freely(content: object, tools: object = (), required: str | None = None) -> object:
+def ask_freely(content: str, tools: Sequence[dict[str, Any]] = (), required: str | None = None) -> Reply:
     with StubServer() as server, ChatClient(ChatSettings(base_url=server.base_url, model=STUB_MODEL)) as chat:
-        return chat.ask([{"role": "user", "content": content}], tools, required)  # type: ignore[arg-type]
+        return chat.ask([{"role": "user", "content": content}], tools, required)
 
 
 def test_a_question_of_another_kind_is_answered_by_who_this_is() -> None:
     reply = ask_freely("Is there tumour? Answer Yes or No.")
-    assert "not a model" in reply.text and not reply.calls  # type: ignore[attr-defined]
+    assert "not a model" in reply.text and not reply.calls
 
 
 def test_tools_of_another_kind_are_called_only_when_required_and_then_by_their_schema() -> None:
@@ -162,6 +165,6 @@ def test_tools_of_another_kind_are_called_only_when_required_and_then_by_their_s
         "required": ["city", "days", "unit"],
     }
     tools = [{"type": "function", "function": {"name": "weather", "parameters": schema}}]
-    assert not ask_freely("Weather?", tools).calls  # type: ignore[attr-defined]
-    (call,) = ask_freely("Weather?", tools, "weather").calls  # type: ignore[attr-defined]
+    assert not ask_freely("Weather?", tools).calls
+    (call,) = ask_freely("Weather?", tools, "weather").calls
     assert call.arguments == {"city": "none", "days": 1, "unit": "C"}

@@ -1,8 +1,10 @@
 """Usage adds up, and what is unknown stays unknown."""
 
+from typing import Any
+
 from pathnav.model import Reply, Tokens, Usage, image_part, text_part
 
-MESSAGES = [
+MESSAGES: list[dict[str, Any]] = [
     {"role": "user", "content": [text_part("a"), image_part(b"1"), image_part(b"2")]},
     {"role": "assistant", "content": "b"},
     {"role": "tool", "tool_call_id": "x", "content": [image_part(b"3")]},

@@ -52,9 +52,7 @@ boxes = st.builds(
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=st.sampled_from(sorted(LAYOUTS)), box=boxes, magnification=magnifications)
-def test_a_reading_shows_the_box_it_claims(
-    slides: dict[str, Slide], name: str, box: Box, magnification: float
-) -> None:
+def test_a_reading_shows_the_box_it_claims(slides: dict[str, Slide], name: str, box: Box, magnification: float) -> None:
     slide = slides[name]
     if magnification > 40:
         box = Box(box.x, box.y, min(box.width, 500), min(box.height, 500))
@@ -62,11 +60,11 @@ def test_a_reading_shows_the_box_it_claims(
     step = found.box.width / found.rgb.shape[1], found.box.height / found.rgb.shape[0]
     _check_record(slide, found.box, box)
     miss = offsets(found.rgb, found.box, WIDTH, HEIGHT)
-    _check_offset(miss.x, step[0], found.rgb.shape[1], found.rgb.shape[0])
-    _check_offset(miss.y, step[1], found.rgb.shape[0], found.rgb.shape[1])
+    _check_offset(miss.x, step[0], miss.judged_x)
+    _check_offset(miss.y, step[1], miss.judged_y)
     _check_edge(found.rgb, found.box, step)
-    finest = [max(ratio) for ratio in slide.level_downsamples if max(ratio) <= max(1.0, min(step)) * 1.02]
-    assert max(found.level_downsample) == max(finest, default=1.0)
+    usable = [it for it in slide.level_downsamples if it[0] <= step[0] * 1.02 and it[1] <= step[1] * 1.02]
+    assert found.level_downsample == max(usable, default=(1.0, 1.0))
 
 
 def _check_record(slide: Slide, shown: Box, asked: Box) -> None:
@@ -76,10 +74,10 @@ def _check_record(slide: Slide, shown: Box, asked: Box) -> None:
     assert slide.reading(shown, max_side_px=8).outside_share == pytest.approx(1 - inside)
 
 
-def _check_offset(miss: float | None, step: float, length: int, lines: int) -> None:
-    """Each line's colour is rounded: to half a grey value, a level-0 pixel each; many lines average that out."""
+def _check_offset(miss: float | None, step: float, pixels: int) -> None:
+    """The noise of +-8 level-0 px is white and averages out; what remains is rounding and JPEG."""
     if miss is not None:
-        allowed = 0.25 + 0.02 * step + 3 / np.sqrt(min(length, 20) * min(lines, 20))
+        allowed = 0.25 + 0.02 * step + min(9.0, 20 / np.sqrt(pixels))
         assert abs(miss) <= allowed, f"{miss:.2f} level-0 px off, allowed {allowed:.2f}"
 
 
@@ -87,10 +85,12 @@ def _check_edge(rgb: np.ndarray, box: Box, step: tuple[float, float]) -> None:
     """Pixels whose centre is on the slide are coloured, all others are pure white."""
     columns = box.x + (np.arange(rgb.shape[1]) + 0.5) * step[0]
     rows = box.y + (np.arange(rgb.shape[0]) + 0.5) * step[1]
+    inside = ((rows >= 0) & (rows < HEIGHT))[:, None] & ((columns >= 0) & (columns < WIDTH))[None, :]
     # A centre within rounding of the edge itself may fall on either side.
-    clear = np.ix_(np.abs(rows - HEIGHT) > 1e-6, np.abs(columns - WIDTH) > 1e-6)
-    inside = np.ix_((rows >= 0) & (rows < HEIGHT), (columns >= 0) & (columns < WIDTH))
-    expected = (inside[0] & inside[1])[clear[0].ravel()][:, clear[1].ravel()]
-    shown = rgb[clear[0].ravel()][:, clear[1].ravel()]
-    assert (shown[~expected] == 255).all()
-    assert (np.abs(shown[expected][:, 2].astype(int) - BLUE) <= 12).all()
+    is_clear = _is_off_edge(rows, HEIGHT)[:, None] & _is_off_edge(columns, WIDTH)[None, :]
+    assert (rgb[is_clear & ~inside] == 255).all()
+    assert (np.abs(rgb[is_clear & inside][:, 2].astype(int) - BLUE) <= 12).all()
+
+
+def _is_off_edge(centres: np.ndarray, side: int) -> np.ndarray:
+    return (np.abs(centres) > 1e-6) & (np.abs(centres - side) > 1e-6)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tifffile
 
+from pathnav.errors import SlideError
 from pathnav.geometry import Box
 from pathnav.slide import open_slide
 from pathnav.slide.openslide_reader import OpenSlideReader
@@ -85,6 +86,15 @@ def test_a_damaged_tile_does_not_spoil_other_threads_reads(damaged: Path, shared
             assert np.array_equal(patch.rgb, intact.read(0, windows[index % len(windows)]).rgb)
     reader.close()
     intact.close()
+
+
+def test_a_slide_whose_file_is_gone_is_an_error_and_not_white(damaged: Path, shared: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copy(damaged, tmp_path / "copy.svs"))
+    reader = OpenSlideReader(str(copy))
+    copy.unlink()
+    with pytest.raises(SlideError, match=r"copy\.svs can no longer be read"):
+        reader.read(0, bad_tile(shared))
+    reader.close()
 
 
 def test_a_damaged_tile_below_level_0_is_left_white_at_its_place(tmp_path: Path) -> None:

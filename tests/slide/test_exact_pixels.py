@@ -32,8 +32,6 @@ def path(request: pytest.FixtureRequest, shared: Path) -> Path:
     return min(found.glob("*.dcm")) if found.is_dir() else found
 
 
-
-
 def theirs(path: Path, left: int, top: int, width: int, height: int) -> NDArray[np.uint8]:
     """Return OpenSlide's pixels on white."""
     with openslide.OpenSlide(path) as handle:
@@ -149,7 +147,7 @@ def test_a_slide_without_a_scale_shows_itself_but_knows_no_magnification(shared:
         found = slide.reading(Box(0, 0, 500, 500), max_side_px=100)
         assert found.rgb.shape == (100, 100, 3)
         for ask in (lambda: found.magnification, lambda: slide.read(Box(0, 0, 9, 9), magnification=10)):
-            with pytest.raises(SlideError, match="--mpp .*--objective-power"):
+            with pytest.raises(SlideError, match=r"--mpp .*--objective-power"):
                 ask()
 
 

@@ -111,12 +111,14 @@ class Offsets:
     Args:
         x: Mean error along x, None where no pixel is far enough from a turning point.
         y: Mean error along y.
-        worst: Largest error of a single column or row mean; 0 where there is none.
+        judged_x: Image pixels that the mean along x is taken over.
+        judged_y: Image pixels that the mean along y is taken over.
     """
 
     x: float | None
     y: float | None
-    worst: float
+    judged_x: int
+    judged_y: int
 
 
 def offsets(rgb: NDArray[np.uint8], box: Box, width: int, height: int) -> Offsets:
@@ -131,11 +133,11 @@ def offsets(rgb: NDArray[np.uint8], box: Box, width: int, height: int) -> Offset
     inside = rgb[..., 2] < 160
     across = _axis_errors(_means(rgb[..., 0], inside, 0), box.x, box.right, width)
     down = _axis_errors(_means(rgb[..., 1], inside, 1), box.y, box.bottom, height)
-    every = np.concatenate([across, down])
     return Offsets(
         float(across.mean()) if across.size else None,
         float(down.mean()) if down.size else None,
-        float(np.abs(every).max()) if every.size else 0.0,
+        across.size * int(inside.any(1).sum()),
+        down.size * int(inside.any(0).sum()),
     )
 
 

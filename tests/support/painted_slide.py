@@ -35,7 +35,7 @@ TOOLS = [
 def stained(haematoxylin: NDArray[np.float64], eosin: NDArray[np.float64]) -> NDArray[np.uint8]:
     """Return the colour of stain densities, uint8 RGB, shape (height_px, width_px, 3)."""
     density = haematoxylin[..., None] * np.array(HAEMATOXYLIN) + eosin[..., None] * np.array(EOSIN)
-    return np.clip(256 * 10**-density - 1, 0, 255).round().astype(np.uint8)
+    return np.asarray(np.clip(256 * 10**-density - 1, 0, 255).round(), np.uint8)
 
 
 def jpeg(rgb: NDArray[np.uint8]) -> bytes:
