@@ -4,6 +4,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from types import TracebackType
 from typing import Annotated
 
 import typer
@@ -63,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = DEBUG in given
+    if arguments is None and not debug:
+        sys.excepthook = _own_fault
     try:
         code = get_command(app).main([text for text in given if text != DEBUG], "pathnav", standalone_mode=False)
         if code == INTERRUPTED:  # newer parsers return it, older ones raise Abort
@@ -96,3 +99,9 @@ def _failed(message: str, code: int, debug: bool) -> int:
         traceback.print_exc()
     note(f"pathnav: {message}")
     return code
+
+
+def _own_fault(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Tell of a fault of pathnav's own in one sentence; the interpreter then exits with 1."""
+    what = f"{kind.__name__}: {error}"
+    note(f"pathnav: a fault of pathnav's own, {what} (run it again with {DEBUG} and report what it shows)")

@@ -1,17 +1,21 @@
 """What the commands print, where, and with which exit code."""
 
 import json
-import os
+import re
+import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from PIL import Image
 
 from pathnav.report.load import load_run
+from pathnav.report.picture import draw_result
+from pathnav.run.case import SlideSource
+from pathnav.run.folder import RunFolder
 from support.chat_server import ChatServer, call, failure
 from support.commands import Bench, Command
 
@@ -21,19 +25,6 @@ ISSUE_KEYS = [
 ]
 COMMANDS = ["locate", "run", "report", "agents", "inspect", "phantom", "stub"]
 REPORT = {"conclusion": "here", "bbox": [600, 600, 100, 100], "confidence": 0.7}
-
-
-@pytest.fixture
-def pathnav(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Call `pathnav` in this process."""
-    return Command(capsys)
-
-
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    """Set up a folder with all that a command needs, and work in it."""
-    monkeypatch.chdir(tmp_path)
-    return Bench.set_up(tmp_path)
 
 
 def printed(out: str) -> dict[str, Any]:
@@ -91,6 +82,7 @@ def test_locate_leaves_nothing_behind_without_out(
     before = bench.files()
     assert pathnav(*bench.words("--json")).code == 0
     assert bench.files() == before
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_locate_for_a_reader_says_what_came_of_it(pathnav: Command, bench: Bench) -> None:
@@ -123,12 +115,14 @@ def test_locate_with_a_tree_is_scored_and_a_second_time_kept(pathnav: Command, b
     assert {path: path.read_bytes() for path in bench.files() if path.is_file()} == before
 
 
-def test_other_questions_add_to_a_folder_and_the_report_shows_all(pathnav: Command, bench: Bench) -> None:
+def test_other_questions_add_to_a_folder_and_the_report_shows_the_latest(pathnav: Command, bench: Bench) -> None:
     for agent in ("parent-centre", "random", "oracle"):
         assert pathnav(*bench.node("--agent", agent, "--out", "kept")).code == 0
     run = load_run(bench.folder / "kept")
-    assert [one.agent for one in run.results] == ["parent-centre", "random", "oracle"]
-    assert run.unfinished == ()
+    assert [one.agent for one in run.results] == ["oracle"]
+    assert (run.unfinished, run.n_earlier) == ((), 2)
+    description = json.loads((bench.folder / "kept" / "run.json").read_text())
+    assert [len(description[name]) for name in ("episodes", "earlier_episodes", "cases")] == [1, 2, 1]
 
 
 def test_options_reach_the_agent_and_its_key(pathnav: Command, bench: Bench) -> None:
@@ -186,66 +180,38 @@ def test_the_picture_is_drawn(pathnav: Command, bench: Bench) -> None:
         assert max(picture.size) > 500
 
 
-def test_a_run_prints_its_table_and_runs_again_without_asking(pathnav: Command, bench: Bench) -> None:
-    scenario = bench.scenario(agents=["parent-centre", "random", "oracle"])
-    first = pathnav("run", scenario)
-    assert first.code == 0
-    assert "parent-centre" in first.out
-    assert "12 of 12 episodes" in first.err
-    assert (bench.folder / "runs" / "scenario" / "run.json").is_file()
-    logs = {path: path.read_bytes() for path in (bench.folder / "runs").rglob("*") if path.is_file()}
-    again = pathnav("run", scenario)
-    assert again.out == first.out
-    assert "12 kept from before" in again.err
-    assert {path: path.read_bytes() for path in (bench.folder / "runs").rglob("*") if path.is_file()} == logs
+def test_of_declared_draws_no_box_is_drawn_as_the_answer(pathnav: Command, bench: Bench) -> None:
+    for agent, name in (("random", "draws.png"), (bench.agent("Looker"), "box.png")):
+        assert pathnav(*bench.node("--agent", agent, "--picture", name, "--out", name[:-4])).code == 0
+    draws, box = (load_run(bench.folder / name).results[0] for name in ("draws", "box"))
+    with SlideSource(str(bench.slide)).open() as slide:
+        for result, name in ((draws, "draws.png"), (box, "box.png")):
+            assert draw_result(slide, result).tobytes() == Image.open(name).convert("RGB").tobytes()
 
 
-def test_a_changed_setting_adds_episodes_and_keeps_the_old(pathnav: Command, bench: Bench) -> None:
-    scenario = bench.scenario()
-    assert pathnav("run", scenario, "--out", "kept").code == 0
-    assert pathnav("run", scenario, "--out", "kept", "--set", "localise.budget=[3,3,3]").code == 0
-    run = load_run(bench.folder / "kept")
-    assert sorted(one.query.budget for one in run.results) == [3, 3, 3, 3, 7, 7, 7, 7]
+def test_damaged_tiles_are_a_warning_with_their_share(pathnav: Command, shared: Path, tmp_path: Path) -> None:
+    slide = shared / "slides" / "corrupt-one-tile-zeroed.svs"
+    asked = ("--finding", "x", "--magnification", 10, "--agent", "parent-centre", "--out", tmp_path / "kept")
+    said = pathnav("locate", slide, *asked)
+    assert said.code == 0
+    (line,) = [line for line in said.sentences if "damaged tiles: 1 of" in line]
+    assert line.startswith("warning: ")
+    assert re.search(r"\(\d+\.\d\d% of the area\)", line)
+    (path,) = (tmp_path / "kept" / "episodes").glob("*/result.json")
+    assert line.removeprefix("warning: ") in json.loads(path.read_text())["slide"]["warnings"]
+    facts = printed(pathnav("inspect", slide, "--json").out)
+    assert facts["failed_share"] > 0
+    assert line.removeprefix("warning: ") in facts["warnings"]
 
 
-def test_a_run_tries_again_what_the_endpoint_lost(pathnav: Command, bench: Bench) -> None:
-    scenario = bench.scenario(slides=1, agents=["vlm", "parent-centre"])
-    with ChatServer([failure(401, "no"), call("finish_and_report", REPORT)]) as server:
-        asked = ("run", scenario, "--out", "kept", "--model", "m", "--base-url", server.base_url)
-        lost = pathnav(*asked, "--json")
-    assert lost.code == 1
-    assert "1 of 4 episodes were lost" in lost.sentences[-1]
-    assert printed(lost.out)["format"] == "pathnav-report-1"
-    with ChatServer([call("finish_and_report", REPORT)]) as server:
-        asked = ("run", scenario, "--out", "kept", "--model", "m", "--base-url", server.base_url)
-        found = pathnav(*asked, "--json")
-        assert len(server.requests) == 1
-    assert found.code == 0
-    assert [one.outcome for one in load_run(bench.folder / "kept").results] == ["finished"] * 4
-
-
-def test_the_controls_reach_the_model_and_the_record(pathnav: Command, bench: Bench) -> None:
-    controls = {"jitter": 0.25, "blank_images": True, "swapped_findings": True}
-    scenario = bench.scenario(slides=1, agents=["vlm"], magnifications=[40], views={"guides": False}, **controls)
-    whole = {**REPORT, "bbox": [0, 0, 2000, 1600]}
-    with ChatServer(lambda request: call("finish_and_report", whole)) as server:
-        assert pathnav("run", scenario, "--out", "kept", "--model", "m", "--base-url", server.base_url).code == 0
-        assert all(image.getextrema() == ((255, 255),) * 3 for sent in server.requests for image in sent.images)
-        first, second = (request.text for request in server.requests)
-    results = {one.query.id: one for one in load_run(bench.folder / "kept").results}
-    assert {name: one.query.finding for name, one in results.items()} == {"a1i": "Necrosis.", "a2i": "Mitotic figures."}
-    assert "Necrosis." in first
-    assert "Mitotic figures." in second
-    assert all(one.controls == controls for one in results.values())
-    assert all(one.query.region[:2] not in ((200, 200), (700, 500)) for one in results.values())
-
-
-@pytest.mark.parametrize("form", ["text", "markdown", "csv", "json"])
-def test_a_report_is_printed_in_every_form(pathnav: Command, bench: Bench, form: str) -> None:
-    assert pathnav("run", bench.scenario(), "--out", "kept").code == 0
-    said = pathnav("report", "kept", "--format", form)
-    assert (said.code, said.err) == (0, "")
-    assert "parent-centre" in said.out
+def test_a_folder_in_use_by_another_run_is_exit_2(pathnav: Command, bench: Bench) -> None:
+    assert pathnav(*bench.words("--agent", "parent-centre", "--out", "kept")).code == 0
+    with closing(RunFolder(bench.folder / "kept")) as folder:
+        folder.open(folder.description())
+        said = pathnav(*bench.words("--agent", "random", "--out", "kept"))
+    assert (said.code, said.out) == (2, "")
+    (sentence,) = said.sentences
+    assert "kept is in use by another run" in sentence
 
 
 def test_agents_are_listed_with_their_origin(pathnav: Command) -> None:
@@ -260,43 +226,34 @@ def test_agents_are_listed_with_their_origin(pathnav: Command) -> None:
 def test_inspect_tells_scale_levels_and_tissue(pathnav: Command, bench: Bench) -> None:
     facts = printed(pathnav("inspect", bench.slide, "--json").out)
     assert facts["format"] == "pathnav-inspect-1"
-    assert (facts["width"], facts["height"]) == (2000, 1600)
+    assert facts["dimensions"] == [2000, 1600]
     assert facts["mpp_um"] == pytest.approx([0.25, 0.25], rel=1e-3)
     assert [one["magnification"] for one in facts["magnifications"]] == [2.5, 10, 40]
-    assert "2000 x 1600 px" in pathnav("inspect", bench.slide).out
+    text = pathnav("inspect", bench.slide).out
+    assert "2000 x 1600 px" in text
+    assert "2.5x reduced 16 times, 10x reduced 4 times, 40x native" in text
 
 
 def test_inspect_takes_a_slide_without_a_scale(pathnav: Command, shared: Path) -> None:
     slide = shared / "slides" / "svs-no-mpp-no-appmag.svs"
     facts = printed(pathnav("inspect", slide, "--json").out)
-    assert (facts["mpp_um"], facts["magnifications"]) == (None, [])
+    assert (facts["mpp_um"], facts["magnifications"]) == (None, None)
+    assert "unknown: give --mpp" in pathnav("inspect", slide).out
     given = printed(pathnav("inspect", slide, "--objective-power", 20, "--json").out)
     assert (given["mpp_um"], given["mpp_source"]) == ([0.5, 0.5], "objective-power")
 
 
-@pytest.mark.parametrize("where", ["scenario", "cohort"])
-def test_paths_of_a_scenario_belong_to_the_file_that_names_them(
-    pathnav: Command, bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, where: str
-) -> None:
-    scenario = bench.scenario()
-    more: tuple[object, ...] = ()
-    if where == "cohort":
-        document = yaml.safe_load(scenario.read_text())
-        (bench.folder / "cohort.yaml").write_text(yaml.safe_dump(document.pop("cohort")))
-        scenario.write_text(yaml.safe_dump(document))
-        more = ("--cohort", bench.folder / "cohort.yaml")
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    assert pathnav("run", scenario, *more).code == 0
-
-
-def test_a_reader_that_stops_early_is_no_error_message(bench: Bench, pathnav: Command) -> None:
-    assert pathnav("run", bench.scenario(), "--out", "kept").code == 0
+def test_the_stub_serves_another_process_until_ctrl_c(pathnav: Command, bench: Bench) -> None:
     script = "import sys; from pathnav.cli import main; sys.exit(main())"
-    reading, writing = os.pipe()
-    os.close(reading)
-    done = subprocess.run(
-        [sys.executable, "-c", script, "report", "kept"], stdout=writing, stderr=subprocess.PIPE, timeout=120
-    )
-    os.close(writing)
-    assert done.stderr == b""
+    served = subprocess.Popen([sys.executable, "-c", script, "stub", "--port", "0"], stderr=subprocess.PIPE, text=True)
+    try:
+        assert served.stderr is not None
+        url = re.findall(r"http://\S+", served.stderr.readline())[0]
+        said = pathnav(*bench.words("--model", "stub-pixel-reader", "--base-url", url, "--json"))
+        assert said.code == 0
+        assert "which is no model" in said.err
+        assert printed(said.out)["model"] == "stub-pixel-reader"
+    finally:
+        served.send_signal(signal.SIGINT)
+        assert served.wait(60) in (0, 130)
+        served.stderr.close()

@@ -12,8 +12,9 @@ from pathnav.geometry import Box, Grid, iou, ious, union_area
 GRID_SIDE = 12
 
 whole = st.integers(0, GRID_SIDE)
-numbers = st.floats(-1e6, 1e6, allow_nan=False)
-extents = st.floats(0, 1e6, allow_nan=False)
+# Thousandths of a pixel: an extent of 1e-6 px at x = 1e6 is lost in the last bits of the far edge.
+numbers = st.integers(-(10**9), 10**9).map(lambda thousandths: thousandths / 1000)
+extents = st.integers(0, 10**9).map(lambda thousandths: thousandths / 1000)
 boxes = st.builds(Box, numbers, numbers, extents, extents)
 grid_boxes = st.builds(
     lambda x, y, right, bottom: Box(min(x, right), min(y, bottom), abs(right - x), abs(bottom - y)),
@@ -42,8 +43,8 @@ def test_union_area_is_the_number_of_covered_cells(found: list[Box]) -> None:
 def test_union_area_lies_between_the_largest_box_and_the_sum(found: list[Box]) -> None:
     areas = [box.area for box in found]
     area = union_area(found)
-    assert max(areas, default=0.0) <= area * (1 + 1e-9) + 1e-6
-    assert area <= sum(areas) * (1 + 1e-9) + 1e-6
+    assert max(areas, default=0.0) <= area * (1 + 1e-6) + 1e-3
+    assert area <= sum(areas) * (1 + 1e-6) + 1e-3
 
 
 @given(grid_boxes, grid_boxes)

@@ -15,12 +15,6 @@ READABLE = [
 WITHOUT_SCALE = ["svs-no-mpp-no-appmag.svs", "tiff-pyramid-72dpi.tif"]
 
 
-@pytest.fixture
-def pathnav(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Call `pathnav` in this process."""
-    return Command(capsys)
-
-
 def slide_of(shared: Path, name: str) -> Path:
     """Return a slide file; of a DICOM series any of its files."""
     path = shared / "slides" / name

@@ -13,7 +13,8 @@ import dataclasses
 import functools
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from pathnav.slide import Slide
 
 logger = logging.getLogger(__name__)
+
+Opener = Callable[[SlideSpec], AbstractContextManager["Slide"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,9 @@ class Annotated:
     entry: TreeSlide
 
 
-def cases(scenario: Scenario, notify: Callable[[str], None] = logger.info) -> list[Case]:
+def cases(
+    scenario: Scenario, notify: Callable[[str], None] = logger.info, opener: Opener = SlideSpec.open
+) -> list[Case]:
     """Return all questions of a scenario, sorted by slide, magnification, node and budget.
 
     Opens every slide of the sample once, and makes the scenario's phantom slides where they are not in the cache.
@@ -97,6 +102,7 @@ def cases(scenario: Scenario, notify: Callable[[str], None] = logger.info) -> li
     Args:
         scenario: The scenario.
         notify: Is told, in one line, when something that takes seconds begins.
+        opener: Gives an open slide for a `with` block, so that a run need not open it again.
 
     Raises:
         AnnotationError: With one sentence a line for everything that is wrong with the trees.
@@ -107,7 +113,7 @@ def cases(scenario: Scenario, notify: Callable[[str], None] = logger.info) -> li
     chosen = selection(scenario, slides)
     for note in chosen.notes:
         logger.warning("%s", note)
-    posed = _posed(scenario, slides, chosen)
+    posed = _posed(scenario, slides, chosen, opener)
     if not posed:
         wanted = ", ".join(f"{magnification:g}x" for magnification in scenario.localise.magnifications)
         raise ConfigError(f"scenario {scenario.name!r} asks nothing: no tree of its slides has a node at {wanted}")
@@ -154,14 +160,13 @@ def selection(scenario: Scenario, slides: Iterable[Annotated]) -> Selection:
     return select(candidates, scenario.cohort.sample or SampleSpec(), scenario.localise.magnifications)
 
 
-def _posed(scenario: Scenario, slides: Sequence[Annotated], chosen: Selection) -> list[Case]:
+def _posed(scenario: Scenario, slides: Sequence[Annotated], chosen: Selection, opener: Opener) -> list[Case]:
     by_name = {one.name: one for one in slides}
     posed: list[Case] = []
     wrong: list[str] = []
     for candidate in chosen.slides:
         one = by_name[candidate.name]
-        spec, slide = open_annotated(one)
-        with slide:
+        with opened_annotated(one, opener) as (spec, slide):
             faults = fault_lines(faults_on_slide(one.entry, slide), str(one.slide.tree))
             wrong += faults
             if not faults:
@@ -172,23 +177,22 @@ def _posed(scenario: Scenario, slides: Sequence[Annotated], chosen: Selection) -
     return posed
 
 
-def open_annotated(one: Annotated) -> tuple[SlideSpec, "Slide"]:
-    """Open a slide, by its tree's mpp where the file and the scenario have none.
-
-    Returns: How it was opened, and the open slide.
+@contextmanager
+def opened_annotated(one: Annotated, opener: Opener = SlideSpec.open) -> Iterator[tuple[SlideSpec, "Slide"]]:
+    """Give an open slide and how it was opened: by its tree's mpp where the file and the scenario have none.
 
     Raises:
         SlideError: If it cannot be opened or has no physical scale.
     """
-    spec, slide = one.slide, one.slide.open()
-    if not slide.has_mpp and one.entry.mpp is not None:
-        slide.close()
-        spec = spec.model_copy(update={"mpp": one.entry.mpp})
-        slide = spec.open()
-    if not slide.has_mpp:
-        slide.close()
-        raise SlideError(f"{spec.path}: has no mpp and no objective power; give mpp or objective_power in the cohort")
-    return spec, slide
+    specs = [one.slide]
+    if one.entry.mpp is not None:
+        specs.append(one.slide.model_copy(update={"mpp": one.entry.mpp}))
+    for spec in specs:
+        with opener(spec) as slide:
+            if slide.has_mpp:
+                yield spec, slide
+                return
+    raise SlideError(f"{one.slide.path}: has no mpp and no objective power; give mpp or objective_power in the cohort")
 
 
 def _case(scenario: Scenario, one: Annotated, node_id: str, slide: "Slide") -> Case:

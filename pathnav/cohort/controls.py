@@ -1,4 +1,4 @@
-"""Controls that show whether an agent uses what it is given (PROTOCOL section 2, Controls).
+"""Controls that show whether an agent uses what it is given (docs/protocol.md, section 2, Controls).
 
 - `jittered` breaks the habit of annotators to centre a parent on its child.
 - `swapped` gives every query the finding of another: an agent that reads findings must get worse.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def pose(
     entry: TreeSlide, node: Node, slide: "Slide", budget: int, *, jitter: float = 0.0, seed: int = 0
 ) -> tuple[Query, Target]:
-    """Turn a node into what is asked and what is true (PROTOCOL section 2, Search region).
+    """Turn a node into what is asked and what is true (docs/protocol.md, section 2, Search region).
 
     Args:
         entry: The slide's tree, already checked against the slide.

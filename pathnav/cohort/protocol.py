@@ -8,13 +8,12 @@ written into every run's record.
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from pathnav.slide import scale
+
 # Section 1: magnification and extent
 
-MAGNIFICATIONS = (2.5, 10.0, 40.0)
-"""Magnifications of a diagnostic tree, root to leaf."""
-
-UM_PER_PIXEL_AT_1X = 10.0
-"""Magnification m shows 10/m um per pixel: 40x is 0.25, 10x is 1.0, 2.5x is 4.0."""
+MAGNIFICATIONS = scale.MAGNIFICATIONS
+"""Magnifications of a diagnostic tree, root to leaf; set where slides are given a scale."""
 
 # Section 2: Mode A, budgets
 
@@ -59,8 +58,6 @@ FORCED_TRIES = 2
 TEMPERATURE = 0.0
 TOP_P = 1.0
 MAX_TOKENS = 1024
-MAX_TOKENS_REASONING = 4096
-IMAGE_DETAIL = "high"
 
 # Section 2: Mode A, scores, baselines and controls
 
@@ -69,9 +66,6 @@ IOU_THRESHOLD = 0.3
 
 RANDOM_DRAWS = 1000
 """Seeded draws per query over which the `random` baseline is averaged (ours)."""
-
-JITTER = 0.25
-"""The jitter control shifts a search region by up to this share of its side (ours)."""
 
 # Section 3: Mode B
 

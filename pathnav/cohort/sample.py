@@ -1,4 +1,4 @@
-"""A seeded sample of a cohort: slides by stratum, then queries by magnification (PROTOCOL section 2, Cohort sampling).
+"""A seeded sample of a cohort: slides by stratum, then queries by magnification (docs/protocol.md, section 2).
 
 What is chosen depends on the seed and on the names of slides and nodes, not on the order in which they were listed.
 """

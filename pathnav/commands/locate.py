@@ -1,7 +1,8 @@
 """`pathnav locate`: one question about one slide."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,6 +27,7 @@ from pathnav.commands.options import (
 from pathnav.commands.progress import tell_of_the_stub
 
 if TYPE_CHECKING:
+    from pathnav.report.load import EpisodeResult
     from pathnav.run.open_slides import OpenSlides
     from pathnav.run.request import Located, Request
 
@@ -141,6 +143,8 @@ def _ask(request: "Request", picture: Path | None, as_json: bool) -> int:
             emit(line)
     for warning in result["slide"]["warnings"]:
         note(f"warning: {warning}")
+    if result["unreadable_share"]:
+        note(f"warning: up to {result['unreadable_share']:.1%} of an image could not be decoded and was shown white")
     if result["outcome"] == "infra_error":
         again = "run the same command again" if located.out else "run it again, with --out DIR to keep the record"
         note(f"pathnav: the episode was stopped by a failure that is not the agent's: {result['reason']}; {again}")
@@ -151,22 +155,17 @@ def _ask(request: "Request", picture: Path | None, as_json: bool) -> int:
 
 
 def _draw(located: "Located", slides: "OpenSlides", picture: Path) -> None:
-    """Write the picture of where the agent looked and what it answered."""
-    from pathnav.geometry import Box
-    from pathnav.report.picture import draw_trajectory
+    """Write the picture of where the agent looked and what it answered; of declared draws none is the answer."""
+    from pathnav.report.picture import draw_result
 
-    result, case = located.result, located.case
-    boxes = {name: Box.from_list(result[name]) if result[name] else None for name in ("box", "reported", "target")}
-    image = draw_trajectory(
-        slides.get(case.source),
-        case.query,
-        [Box.from_list(roi) for roi in result["rois"]],
-        boxes["box"],
-        target=boxes["target"],
-        reported=boxes["reported"],
-        note=f"{result['agent']}: {result['outcome']}",
-    )
-    image.save(picture)
+    draw_result(slides.get(located.case.source), drawn_record(located.result)).save(picture)
+
+
+def drawn_record(result: Mapping[str, Any]) -> "EpisodeResult":
+    """Return the result as a picture shows it: with the target that is scored, so that both tell the same IoU."""
+    from pathnav.report.load import EpisodeResult
+
+    return EpisodeResult.model_validate({**result, "target": result["scored_target"]})
 
 
 def _lines(located: "Located") -> list[str]:
@@ -179,6 +178,9 @@ def _lines(located: "Located") -> list[str]:
         "conclusion": result["conclusion"],
         "confidence": result["confidence"],
         "looks": f"{result['rois_used']} of {result['budget']} ROIs in {result['steps']} steps",
+        "enlarged": f"{result['upsampled']:.3g} times: the slide is coarser than asked"
+        if result["upsampled"]
+        else None,
         "surveyed": f"{result['examined_mm2']:.2f} mm2 (unbudgeted)" if result["unbudgeted"] else None,
         "agent": result["agent"],
         "model": result["model"],

@@ -21,7 +21,7 @@ def tell_of_the_stub(progress: "Progress") -> None:
     from pathnav.model.stub import STUB_MODEL
 
     if progress.model == STUB_MODEL:
-        note(f"no model named: the offline {STUB_MODEL} answers, which is no model: --model and --base-url name one")
+        note(f"{STUB_MODEL} answers: pathnav's offline stub, which is no model (--model and --base-url name one)")
 
 
 @contextmanager
@@ -86,10 +86,11 @@ def _bar() -> Iterator["OnProgress"]:
         bars.TimeRemainingColumn(),
     )
     with bars.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None, rois=0)
+        tasks: list[bars.TaskID] = []
 
         def on_progress(progress: "Progress") -> None:
-            done = progress.kept + progress.done
-            bar.update(task, total=progress.planned, completed=done, rois=progress.rois)
+            if not tasks:
+                tasks.append(bar.add_task("", total=progress.planned, rois=0))
+            bar.update(tasks[0], completed=progress.kept + progress.done, rois=progress.rois)
 
         yield on_progress

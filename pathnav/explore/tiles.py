@@ -11,13 +11,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from pathnav.cohort.protocol import MAGNIFICATIONS, MIN_TISSUE, TILE_PX, UM_PER_PIXEL_AT_1X
+from pathnav.cohort.protocol import MAGNIFICATIONS, MIN_TISSUE, TILE_PX
 from pathnav.errors import ConfigError
 from pathnav.explore.coverage import tissue_areas
 from pathnav.explore.nesting import Nesting, Numbers
 from pathnav.explore.scorer import Tile, TileImage
 from pathnav.geometry import Box, Floats, Grid
 from pathnav.slide import Reading, Slide, TissueMask, TissueStatus
+from pathnav.slide.scale import UM_AT_1X
 
 MAX_TILES = 20_000_000
 """More tiles at 40x are refused: their numbers alone would fill gigabytes, and no scorer would live to see them."""
@@ -197,7 +198,7 @@ class TileTree:
         """
         grid, mpp = self.grid(level), self._slide.mpp_um
         steps = grid.tile_width * mpp[0] * grid.tile_height * mpp[1] / self.tile_px**2
-        return UM_PER_PIXEL_AT_1X / math.sqrt(steps)
+        return UM_AT_1X / math.sqrt(steps)
 
     @cached_property
     def _tissue(self) -> _Tissue:

@@ -1,4 +1,4 @@
-"""From a reported box to the box that is scored (PROTOCOL section 2, Final box)."""
+"""From a reported box to the box that is scored (docs/protocol.md, section 2, Final box)."""
 
 import numpy as np
 

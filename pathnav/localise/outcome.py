@@ -1,4 +1,4 @@
-"""How an episode ended (PROTOCOL section 2, Outcomes)."""
+"""How an episode ended (docs/protocol.md, section 2, Outcomes)."""
 
 from enum import StrEnum
 

@@ -1,15 +1,17 @@
-"""Each agent against `random` and `parent-centre`, on the queries that both answered (PROTOCOL.md, section 4)."""
+"""Each agent against `random` and `parent-centre`, on the queries that both answered (docs/protocol.md, section 4)."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from pathnav.cohort.protocol import MIN_SLIDES_FOR_INTERVAL
-from pathnav.report.scores import SCORES, Group, Row, query_values
+from pathnav.report.names import is_control
+from pathnav.report.scores import JITTERED_PARENT, SCORES, Group, Row, query_values
 from pathnav.report.statistics import Interval, cluster_bootstrap, holm, paired_permutation_p
 
-REFERENCES = ("random", "parent-centre")
-CONTROL_AGENT = "oracle"
-"""The harness's control is told the target: its difference would only use up a test of the table."""
+PARENTS = ("parent-centre", JITTERED_PARENT)
+REFERENCES = ("random", *PARENTS)
+"""Pathnav's own agents of these names; another class of the same name is an agent like any other."""
 _MIOU = SCORES[0]
 
 
@@ -20,6 +22,7 @@ class Comparison:
     Args:
         group: The agent's row.
         reference: Name of the baseline.
+        budgets: The budgets for which this is the comparison: several for an agent that no budget changes.
         difference: Mean over shared queries of the agent's IoU minus the baseline's.
         interval: 95 % cluster-bootstrap interval of the difference.
         p: Two-sided paired permutation test by slide.
@@ -30,6 +33,7 @@ class Comparison:
 
     group: Group
     reference: str
+    budgets: tuple[int, ...]
     difference: float
     interval: Interval | None
     p: float | None
@@ -39,28 +43,45 @@ class Comparison:
 
     @property
     def is_thin(self) -> bool:
-        """Whether fewer slides than PROTOCOL.md asks for stand behind the interval."""
+        """Whether fewer slides than docs/protocol.md asks for stand behind the interval."""
         return self.n_slides < MIN_SLIDES_FOR_INTERVAL
 
 
 def compare(rows: Sequence[Row]) -> list[Comparison]:
-    """Return all comparisons of a table, with Holm's adjustment over all of them."""
-    agents = [row for row in rows if row.group.agent != CONTROL_AGENT]
-    pairs = [(row, reference) for row in agents for reference in _references(row, rows)]
-    found = [comparison for row, reference in pairs if (comparison := _compare(row, reference))]
+    """Return all comparisons of a table, with Holm's adjustment over all of them; each test is made once.
+
+    The harness's control is not tested: it is told the target, and would only use up a test.
+    """
+    agents = [same for same in _tested(rows) if not is_control(same[0].group)]
+    pairs = [(same, reference) for same in agents for reference in _references(same[0], rows)]
+    found = [comparison for same, reference in pairs if (comparison := _compare(same, reference))]
     adjusted = holm([comparison.p for comparison in found])
-    return [
-        Comparison(c.group, c.reference, c.difference, c.interval, c.p, p_holm, c.n_slides, c.n_queries)
-        for c, p_holm in zip(found, adjusted, strict=True)
-    ]
+    return [replace(comparison, p_holm=p_holm) for comparison, p_holm in zip(found, adjusted, strict=True)]
+
+
+def _tested(rows: Sequence[Row]) -> list[list[Row]]:
+    """Return the rows to test, each with those that ask the same again.
+
+    An agent that asks no model and looks at no ROI is the same experiment at every budget: of its rows the one with
+    most queries is tested, and comes first. Tested at each budget it would inflate the number of tests.
+    """
+    alike: dict[Hashable, list[Row]] = defaultdict(list)
+    for row in rows:
+        same = replace(row.group, budget=0)
+        alike[same if _ignores_budget(row) else row.group].append(row)
+    return [sorted(same, key=lambda row: (-row.n_queries, row.group.budget)) for same in alike.values()]
+
+
+def _ignores_budget(row: Row) -> bool:
+    return row.group.model is None and not any(episode.rois_used for episode in row.episodes)
 
 
 def _references(row: Row, rows: Sequence[Row]) -> Iterator[Row]:
     """Yield the row of each reference at this magnification: with the same budget and controls where there is one."""
     for name in REFERENCES:
-        if row.group.agent == name or (name == REFERENCES[1] and row.group.agent == REFERENCES[0]):
+        if row.group.is_own(name) or (name in PARENTS and row.group.is_own("random")):
             continue  # random against parent-centre is the mirror image of parent-centre against random
-        same = [other for other in rows if other.group.agent == name and _is_comparable(row, other)]
+        same = [other for other in rows if other.group.is_own(name) and _is_comparable(row, other)]
         yield from sorted(same, key=lambda other: other.group.budget != row.group.budget)[:1]
 
 
@@ -69,8 +90,9 @@ def _is_comparable(row: Row, other: Row) -> bool:
     return row.group.magnification == other.group.magnification and row.group.controls == other.group.controls
 
 
-def _compare(row: Row, reference: Row) -> Comparison | None:
-    """Return the comparison on shared queries, None where there is none."""
+def _compare(same: Sequence[Row], reference: Row) -> Comparison | None:
+    """Return the comparison of a tested row on shared queries, None where there is none."""
+    row = same[0]
     ours, theirs = query_values(_MIOU, row.episodes), query_values(_MIOU, reference.episodes)
     shared = sorted(ours.keys() & theirs.keys())
     if not shared:
@@ -80,6 +102,7 @@ def _compare(row: Row, reference: Row) -> Comparison | None:
     return Comparison(
         group=row.group,
         reference=reference.group.agent,
+        budgets=tuple(sorted(row.group.budget for row in same)),
         difference=sum(differences) / len(differences),
         interval=cluster_bootstrap(differences, slides),
         p=paired_permutation_p(differences, slides),

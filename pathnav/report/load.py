@@ -1,5 +1,6 @@
 """A run folder as it is read: results checked against their format, and how many episodes are still to come."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -9,10 +10,19 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pathnav.cohort.protocol import IOU_THRESHOLD
 from pathnav.errors import RecordError
 from pathnav.localise.outcome import Outcome
-from pathnav.run.folder import RESULT_FORMAT, RunFolder
-from pathnav.run.record import read_json
+from pathnav.run.folder import RESULT_FILE, RESULT_FORMAT, RunFolder
+from pathnav.run.key import hashed
+from pathnav.run.record import JsonObject, read_json
 
 BoxList = tuple[float, float, float, float]
+QueryKey = tuple[str, float, BoxList, tuple[float, ...], str]
+"""Slide fingerprint, magnification, search region, target box, finding; the slide comes first."""
+
+SHIPPED_AGENTS = frozenset(
+    ("random", "grid-centroid", "tissue-density", "tissue-weighted", "parent-centre", "clip-retrieval", "oracle", "vlm")
+)
+_SHIPPED = re.compile(r"(?!.*\.py$)(pathnav \d\S*|pathnav(_baselines)?(\.\w+)+)")
+"""Origins of pathnav's own agents: the installed distribution with its version, or one of its modules; not a file."""
 
 
 class _Record(BaseModel):
@@ -58,6 +68,10 @@ class EpisodeResult(_Record):
     slide: SlideRecord
     query: QueryRecord
     agent: str
+    origin: str | None = None
+    """Where the agent's class came from: an installed package (`pathnav 0.1.0`), a module, or a file's path."""
+    configuration: str | None = None
+    """Hash of the agent's code, version, settings, views, prompts, tools, model and decoding."""
     version: str = "0"
     settings: dict[str, Any] = {}
     controls: dict[str, Any] = {}
@@ -71,6 +85,9 @@ class EpisodeResult(_Record):
     """How many boxes were declared as a distribution; None for a single box."""
     reported: BoxList | None = None
     target: BoxList | None = None
+    """The annotated box."""
+    scored_target: BoxList | None = None
+    """The box that `iou` was computed with: the target moved into the slide."""
     iou: float | None = None
     """0 without a valid box; the expectation for declared draws; None where no target is known."""
     hit_share: float | None = None
@@ -105,16 +122,28 @@ class EpisodeResult(_Record):
         return float(self.iou >= IOU_THRESHOLD) if self.hit_share is None else self.hit_share
 
     @property
-    def variant(self) -> dict[str, Any]:
-        """All that was chosen for the agent, by name: episodes that differ in it are never averaged."""
-        chosen = {"version": self.version, **self.settings, **(self.decoding or {})}
-        return {**chosen, **self.controls}
+    def is_shipped(self) -> bool:
+        """Whether the agent is one of pathnav's own; a record that says nothing of its origin is judged by the name."""
+        if "origin" not in self.model_fields_set:
+            return self.agent in SHIPPED_AGENTS
+        return self.agent in SHIPPED_AGENTS and self.origin is not None and bool(_SHIPPED.fullmatch(self.origin))
 
     @property
-    def query_key(self) -> tuple[str, float, str]:
-        """The query's identity: agents with the same one were asked the same."""
+    def variant(self) -> dict[str, Any]:
+        """What was chosen for the agent, as recorded: each part under its own name, so that none hides another."""
+        return {"version": self.version, "settings": self.settings, "decoding": self.decoding or {}}
+
+    @property
+    def experiment(self) -> str:
+        """The hash of what answered: episodes that differ in it are never averaged."""
+        return self.configuration or hashed({"model": self.model, **self.variant})
+
+    @property
+    def query_key(self) -> QueryKey:
+        """The query's identity: agents with the same one were asked the same, against the same truth."""
         asked = self.query
-        return self.slide.fingerprint, asked.magnification, asked.id or f"{asked.finding} {asked.region}"
+        truth = self.target or asked.target_size
+        return self.slide.fingerprint, asked.magnification, asked.region, truth, asked.finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +153,16 @@ class RunRecord:
     Args:
         folder: The folder.
         name: What the run is called.
-        results: One record a finished episode, in the order of the plan.
+        results: One record a finished episode of the latest plan, in its order.
         unfinished: Keys of planned episodes without a result, and of interrupted ones.
+        n_earlier: Results of earlier plans in the folder, which the latest plan does not list.
     """
 
     folder: Path
     name: str
     results: tuple[EpisodeResult, ...]
     unfinished: tuple[str, ...]
+    n_earlier: int = 0
 
     @property
     def planned(self) -> int:
@@ -140,7 +171,7 @@ class RunRecord:
 
 
 def load_run(folder: str | Path) -> RunRecord:
-    """Return the record of a run, which may still be going on.
+    """Return the record of a run's latest plan, which may still be going on.
 
     Raises:
         RecordError: If the folder is not a run's, or one of its files is damaged, foreign, or of another format.
@@ -150,14 +181,22 @@ def load_run(folder: str | Path) -> RunRecord:
         raise RecordError(f"{path} is not a folder; expected one that `pathnav run` or `pathnav locate --out` wrote")
     home = RunFolder(path)
     description = home.description()
-    keys = description.get("episodes")
-    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-        raise RecordError(f"{home.run_json} should list the keys of its episodes under 'episodes'")
-    _refuse_foreign(home, set(keys))
+    keys, earlier = _keys(home, description, "episodes"), _keys(home, description, "earlier_episodes")
+    _refuse_foreign(home, {*keys, *earlier})
     found = {key: load_result(home, key) for key in keys}
     done = [result for result in found.values() if result and result.outcome != Outcome.INTERRUPTED]
     missing = [key for key, result in found.items() if result is None or result.outcome == Outcome.INTERRUPTED]
-    return RunRecord(path, str(description.get("name") or path.name), tuple(done), tuple(missing))
+    name = str(description.get("name") or path.name)
+    n_earlier = sum((home.episode(key) / RESULT_FILE).exists() for key in set(earlier) - set(keys))
+    return RunRecord(path, name, tuple(done), tuple(missing), n_earlier)
+
+
+def _keys(home: RunFolder, description: JsonObject, field: str) -> list[str]:
+    """Return the keys of episodes that a run lists; earlier ones only where it was run into again."""
+    keys = description.get(field, [] if field == "earlier_episodes" else None)
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+        raise RecordError(f"{home.run_json} should list the keys of its episodes under {field!r}")
+    return keys
 
 
 def load_result(home: RunFolder, key: str) -> EpisodeResult | None:
@@ -166,7 +205,7 @@ def load_result(home: RunFolder, key: str) -> EpisodeResult | None:
     Raises:
         RecordError: If the file is damaged, of another format, or another episode's.
     """
-    path = home.episode(key) / "result.json"
+    path = home.episode(key) / RESULT_FILE
     if not path.exists():
         return None
     document = read_json(path, RESULT_FORMAT)
@@ -183,6 +222,6 @@ def load_result(home: RunFolder, key: str) -> EpisodeResult | None:
 
 def _refuse_foreign(home: RunFolder, keys: set[str]) -> None:
     """Raise RecordError for a result that the run does not list."""
-    for path in sorted((home.path / "episodes").glob("*/result.json")):
+    for path in sorted((home.path / "episodes").glob(f"*/{RESULT_FILE}")):
         if path.parent.name not in keys:
             raise RecordError(f"{path} is not an episode of this run: {home.run_json} does not list it")

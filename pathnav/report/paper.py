@@ -62,7 +62,7 @@ class Paper:
         return [row for row in self.rows if row.magnification == magnification and row.budget in budgets]
 
     def sweep_footnote(self) -> str:
-        """Return what a reader must know about the tight and loose cells (PROTOCOL.md, section 2)."""
+        """Return what a reader must know about the tight and loose cells (docs/protocol.md, section 2)."""
         random = {row.magnification: row.miou for row in self.rows if "random" in row.beside}
         doubted = [row for row in self.rows if row.doubted]
         below = sum(row.miou < random[row.magnification] for row in doubted)

@@ -35,7 +35,7 @@ def draw_trajectory(
         query: The question, whose finding and magnification stand above the picture.
         rois: Boxes looked at, in order, in level-0 pixels.
         final_box: The box that is scored, None without a valid report.
-        target: The annotated box, where known.
+        target: The box that `final_box` is scored against, where known.
         reported: The box as the agent said it.
         max_side_px: Limit of the picture's long side in pixels; at least 400.
         title: The heading; the slide's opaque handle by default.
@@ -87,6 +87,8 @@ def draw_result(
 ) -> Image.Image:
     """Draw one result on its open slide; a declared distribution of boxes has no final box to draw.
 
+    The target is drawn where it was scored, so that the printed IoU is that of the drawn boxes.
+
     Args:
         slide: The slide that the episode was about.
         result: Its record.
@@ -94,7 +96,8 @@ def draw_result(
         title: The heading; slide and agent by default.
     """
     final, reported, target = (
-        Box.from_list(box) if box else None for box in (result.box, result.reported, result.target)
+        Box.from_list(box) if box else None
+        for box in (result.box, result.reported, result.scored_target or result.target)
     )
     return draw_trajectory(
         slide,

@@ -2,12 +2,16 @@
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from pathnav.report.paper import PaperRow, budget_name, paper
-from pathnav.report.scores import METRICS, Cell, Row
+from pathnav.report.comparisons import Comparison
+from pathnav.report.document import group_facts
+from pathnav.report.paper import PaperRow, paper
+from pathnav.report.scores import METRICS, Group, Row
+from pathnav.report.statistics import Interval
 from pathnav.report.summary import Report
 from pathnav.report.tables import Line, Table, tables
 
@@ -37,7 +41,7 @@ def render(report: Report, form: Form = Form.TEXT) -> str:
 
 def text(report: Report) -> str:
     """Return a report as plain text."""
-    parts = [f"Mode A: {report.run.name}", report.progress]
+    parts = [report.title, *report.standing]
     if not report.rows:
         return "\n".join([*parts, "No episode has a result yet."]) + "\n"
     parts += [LEGEND, *(f"\n{table.title}\n{_aligned(table)}" for table in tables(report)), ""]
@@ -46,7 +50,7 @@ def text(report: Report) -> str:
 
 def markdown(report: Report) -> str:
     """Return a report as Markdown."""
-    parts = [f"# Mode A: {report.run.name}", f"{report.progress}."]
+    parts = [f"# {report.title}", *(f"{sentence}." for sentence in report.standing)]
     if not report.rows:
         return "\n\n".join([*parts, "No episode has a result yet."]) + "\n"
     parts.append(f"{LEGEND[0].upper()}{LEGEND[1:]}.")
@@ -76,9 +80,9 @@ def _piped(table: Table) -> str:
 
 
 COLUMNS = (
-    *("source", "magnification", "agent", "model", "budget", "budget_name", "settings", "unbudgeted", "metric"),
-    *("value", "low", "high", "n_slides", "n_queries", "n_infra", "n_unknown", "few_slides", "sd_repeats"),
-    *("reference", "p", "p_holm", "note"),
+    *("source", "magnification", "agent", "pathnavs_own", "origin", "model", "budget", "budget_name", "configuration"),
+    *("controls", "version", "settings", "decoding", "unbudgeted", "metric", "value", "low", "high", "n_slides"),
+    *("n_queries", "n_infra", "n_unknown", "few_slides", "sd_repeats", "reference", "p", "p_holm", "note"),
 )
 
 
@@ -87,30 +91,33 @@ def comma_separated(report: Report) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n", restval="")
     writer.writeheader()
+    facts = {row.group: _csv_row(row, report) for row in report.rows}
     for row in report.rows:
-        writer.writerows(_csv_cell(row, metric.name, row.cells[metric.name]) for metric in METRICS)
-    writer.writerows(_csv_comparisons(report))
-    for magnification in report.magnifications:
-        baselines = [row for row in paper().rows if row.magnification == magnification and row.budget is None]
-        writer.writerows(_csv_paper(row) for row in (*baselines, *report.paper_models(magnification)))
+        writer.writerows(facts[row.group] | _csv_cell(row, metric.name) for metric in METRICS)
+    writer.writerows(_csv_comparison(found, facts) for found in report.comparisons)
+    writer.writerows(_csv_paper(row) for row in report.paper_rows())
     return out.getvalue()
 
 
-def _csv_cell(row: Row, metric: str, cell: Cell) -> dict[str, object]:
-    group = row.group
+def _csv_row(row: Row, report: Report) -> dict[str, object]:
+    """Return what all lines of a row have in common."""
     return {
         "source": "run",
-        "magnification": f"{group.magnification:g}",
-        "agent": group.agent,
-        "model": group.model,
-        "budget": group.budget,
-        "budget_name": budget_name(group.magnification, group.budget),
-        "settings": group.variant,
+        **group_facts(row.group, report.budget_names),
+        "magnification": f"{row.group.magnification:g}",
+        "origin": row.origin,
+        **{part: json.dumps(chosen, sort_keys=True) for part, chosen in row.variant.items()},
+        "version": row.variant["version"],
         "unbudgeted": row.unbudgeted,
+    }
+
+
+def _csv_cell(row: Row, metric: str) -> dict[str, object]:
+    cell = row.cells[metric]
+    return {
         "metric": metric,
         "value": cell.value,
-        "low": cell.interval.low if cell.interval else None,
-        "high": cell.interval.high if cell.interval else None,
+        **_csv_interval(cell.interval),
         "n_slides": cell.n_slides,
         "n_queries": cell.n_queries,
         "n_infra": row.n_infra,
@@ -120,28 +127,23 @@ def _csv_cell(row: Row, metric: str, cell: Cell) -> dict[str, object]:
     }
 
 
-def _csv_comparisons(report: Report) -> Iterator[dict[str, object]]:
-    for found in report.comparisons:
-        group = found.group
-        yield {
-            "source": "run",
-            "magnification": f"{group.magnification:g}",
-            "agent": group.agent,
-            "model": group.model,
-            "budget": group.budget,
-            "budget_name": budget_name(group.magnification, group.budget),
-            "settings": group.variant,
-            "metric": "miou_difference",
-            "value": found.difference,
-            "low": found.interval.low if found.interval else None,
-            "high": found.interval.high if found.interval else None,
-            "n_slides": found.n_slides,
-            "n_queries": found.n_queries,
-            "few_slides": found.is_thin,
-            "reference": found.reference,
-            "p": found.p,
-            "p_holm": found.p_holm,
-        }
+def _csv_comparison(found: Comparison, facts: Mapping[Group, dict[str, object]]) -> dict[str, object]:
+    return {
+        **facts[found.group],
+        "metric": "miou_difference",
+        "value": found.difference,
+        **_csv_interval(found.interval),
+        "n_slides": found.n_slides,
+        "n_queries": found.n_queries,
+        "few_slides": found.is_thin,
+        "reference": found.reference,
+        "p": found.p,
+        "p_holm": found.p_holm,
+    }
+
+
+def _csv_interval(interval: Interval | None) -> dict[str, object]:
+    return {"low": interval.low, "high": interval.high} if interval else {}
 
 
 def _csv_paper(row: PaperRow) -> dict[str, object]:
@@ -164,8 +166,9 @@ def print_report(report: Report, console: "Console") -> None:
     """Print a report on a terminal: tables are cut into parts that fit its width, intervals stand under values."""
     from rich.text import Text
 
-    console.print(Text(f"Mode A: {report.run.name}", style="bold"))
-    console.print(Text(report.progress))
+    console.print(Text(report.title, style="bold"))
+    for sentence in report.standing:
+        console.print(Text(sentence))
     if not report.rows:
         console.print(Text("No episode has a result yet."))
         return

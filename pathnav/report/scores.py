@@ -1,4 +1,4 @@
-"""Scores of Mode A per agent, model, settings, budget and magnification (PROTOCOL.md, section 2, Scores).
+"""Scores of Mode A per agent, configuration, controls, budget and magnification (docs/protocol.md, section 2, Scores).
 
 A query's value is the mean over its repeats, so that the unit of n is the query; a score is the mean over queries.
 Infrastructure failures are counted and never scored.
@@ -13,10 +13,11 @@ from typing import Any
 
 from pathnav.cohort.protocol import MIN_SLIDES_FOR_INTERVAL
 from pathnav.localise.outcome import Outcome
-from pathnav.report.load import EpisodeResult
+from pathnav.report.load import EpisodeResult, QueryKey
 from pathnav.report.statistics import Interval, cluster_bootstrap
 
-QueryKey = tuple[str, float, str]
+JITTERED_PARENT = "jittered-parent"
+"""What `parent-centre` is called on jittered search regions (docs/protocol.md, section 2, Controls)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class Cell:
 
     @property
     def is_thin(self) -> bool:
-        """Whether fewer slides than PROTOCOL.md asks for stand behind the interval."""
+        """Whether fewer slides than docs/protocol.md asks for stand behind the interval."""
         return self.n_slides < MIN_SLIDES_FOR_INTERVAL
 
 
@@ -101,31 +102,41 @@ class Group:
 
     Args:
         magnification: 2.5, 10 or 40.
-        agent: Its name.
+        agent: Its name; that of the protocol's row where the search regions were jittered.
+        is_shipped: Whether it is pathnav's own, so that its name means what the protocol says.
         model: The model it asked; None for an agent that asks none.
         budget: ROIs.
-        variant: Version, settings, decoding and controls, as one JSON text.
-        controls: The controls alone, as one JSON text: rows under different controls were asked different things.
+        configuration: Hash of code, version, settings, views, prompts, tools, model and decoding.
+        controls: The controls, as one JSON text: rows under different controls were asked different things.
     """
 
     magnification: float
     agent: str
+    is_shipped: bool
     model: str | None
     budget: int
-    variant: str
+    configuration: str
     controls: str
 
     @classmethod
     def of(cls, episode: EpisodeResult) -> "Group":
         """Return the group of an episode."""
-        asked = episode.query
-        variant, controls = (json.dumps(d, sort_keys=True) for d in (episode.variant, episode.controls))
-        return cls(asked.magnification, episode.agent, episode.model, asked.budget, variant, controls)
+        asked, shipped = episode.query, episode.is_shipped
+        is_jittered_parent = shipped and episode.agent == "parent-centre" and bool(episode.controls.get("jitter"))
+        name = JITTERED_PARENT if is_jittered_parent else episode.agent
+        controls = json.dumps({name: value for name, value in episode.controls.items() if value}, sort_keys=True)
+        experiment = episode.experiment
+        return cls(asked.magnification, name, shipped, episode.model, asked.budget, experiment, controls)
+
+    def is_own(self, name: str) -> bool:
+        """Return whether this is pathnav's own agent of that name."""
+        return self.is_shipped and self.agent == name
 
     @property
-    def sort_key(self) -> tuple[float, str, str, int, str, str]:
-        """A full order, in which no model comes before any."""
-        return self.magnification, self.agent, self.model or "", self.budget, self.variant, self.controls
+    def sort_key(self) -> tuple[float, str, bool, str, int, str, str]:
+        """A full order, in which pathnav's own come first and no model before any."""
+        named = self.magnification, self.agent, not self.is_shipped, self.model or ""
+        return *named, self.budget, self.configuration, self.controls
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +144,9 @@ class Row:
     """All scores of one group.
 
     Args:
-        group: Agent, model, settings, budget and magnification.
+        group: Agent, model, configuration, controls, budget and magnification.
+        variant: Version, settings and decoding, each under its name.
+        origin: Where the agent's class came from: package, module or file; None where the record does not say.
         cells: By the metric's name.
         episodes: The answered episodes.
         n_slides: Slides with an answered query.
@@ -143,6 +156,8 @@ class Row:
     """
 
     group: Group
+    variant: dict[str, Any]
+    origin: str | None
     cells: dict[str, Cell]
     episodes: tuple[EpisodeResult, ...]
     n_slides: int
@@ -151,9 +166,9 @@ class Row:
     repeats: int
 
     @property
-    def variant(self) -> dict[str, Any]:
-        """Version, settings, decoding and controls by name."""
-        return dict(json.loads(self.group.variant))
+    def controls(self) -> dict[str, Any]:
+        """The controls that were on, by name."""
+        return dict(json.loads(self.group.controls))
 
     @property
     def n_phantoms(self) -> int:
@@ -167,7 +182,7 @@ class Row:
 
 
 def score_rows(results: Iterable[EpisodeResult]) -> list[Row]:
-    """Return one row a group, sorted by magnification, agent, model, budget and settings."""
+    """Return one row a group, sorted by magnification, agent, model, budget and configuration."""
     groups: dict[Group, list[EpisodeResult]] = defaultdict(list)
     for episode in results:
         groups[Group.of(episode)].append(episode)
@@ -179,12 +194,14 @@ def _row(group: Group, episodes: Sequence[EpisodeResult]) -> Row:
     by_query = _by_query(answered)
     return Row(
         group,
+        episodes[0].variant,
+        episodes[0].origin,
         {metric.name: cell_of(metric, answered) for metric in METRICS},
         answered,
         len({key[0] for key in by_query}),
         len(by_query),
         sum(episode.outcome == Outcome.INFRA_ERROR for episode in episodes),
-        max((len(repeats) for repeats in by_query.values()), default=0),
+        max((len({episode.repeat for episode in asked}) for asked in by_query.values()), default=0),
     )
 
 
@@ -226,10 +243,17 @@ def cell_of(metric: Metric, episodes: Sequence[EpisodeResult]) -> Cell:
 
 
 def _sd_over_repeats(metric: Metric, episodes: Iterable[EpisodeResult]) -> float | None:
-    """Return the standard deviation (n - 1) of the score over repeats, None with fewer than two."""
-    repeats: dict[int, list[float]] = defaultdict(list)
+    """Return the standard deviation (n - 1) of the score over repeats, None with fewer than two.
+
+    Only queries that have a value in every repeat count: otherwise the repeats would differ in what was asked.
+    """
+    values: dict[QueryKey, dict[int, float]] = defaultdict(dict)
+    repeats = set()
     for episode in episodes:
+        repeats.add(episode.repeat)
         if metric.counts(episode) and (value := metric.of(episode)) is not None:
-            repeats[episode.repeat].append(value)
-    means = [statistics.fmean(values) for values in repeats.values()]
-    return statistics.stdev(means) if len(means) > 1 else None
+            values[episode.query_key][episode.repeat] = value
+    complete = [by_repeat for by_repeat in values.values() if by_repeat.keys() == repeats]
+    if not complete or len(repeats) < 2:
+        return None
+    return statistics.stdev(statistics.fmean(of[repeat] for of in complete) for repeat in sorted(repeats))

@@ -1,4 +1,4 @@
-"""Intervals and tests whose unit is the slide: queries of one slide are not independent (PROTOCOL.md, section 4)."""
+"""Intervals and tests by slide: queries of one slide are not independent (docs/protocol.md, section 4)."""
 
 import functools
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ def cluster_bootstrap(
     """Return the 95 % percentile interval of a mean, resampling whole clusters (slides).
 
     Source: cluster ("pairs") bootstrap with the percentile interval, Davison and Hinkley, Bootstrap Methods and their
-    Application (1997), sections 3.8 and 5.3.1; the settings are those of PROTOCOL.md, section 4.
+    Application (1997), sections 3.8 and 5.3.1; the settings are those of docs/protocol.md, section 4.
 
     Args:
         values: One number a query, shape (n,).
@@ -81,7 +81,7 @@ def paired_permutation_p(
     The statistic is the mean difference over queries; under the null hypothesis both agents are exchangeable on each
     slide. p = (b + 1) / (flips + 1) with b the flips at least as extreme as what was seen.
 
-    Source: PROTOCOL.md, section 4; the +1 is that of Phipson and Smyth, Stat Appl Genet Mol Biol 9 (2010) 39.
+    Source: docs/protocol.md, section 4; the +1 is that of Phipson and Smyth, Stat Appl Genet Mol Biol 9 (2010) 39.
 
     Args:
         differences: One paired difference a query, shape (n,).

@@ -1,20 +1,18 @@
 """A report as tables: what each line and cell says, whatever it is printed with."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
-from pathnav.model.stub import STUB_MODEL
-from pathnav.report.comparisons import CONTROL_AGENT, Comparison
-from pathnav.report.paper import BASE, PaperRow, budget_name, paper
+from pathnav.report.comparisons import Comparison
+from pathnav.report.names import BudgetNames, Words, is_control, words
+from pathnav.report.paper import BASE, PaperRow, paper
 from pathnav.report.scores import EFFORT, METRICS, SCORES, Cell, Group, Metric, Row
 from pathnav.report.statistics import Interval
-from pathnav.report.summary import Report, differing_settings
+from pathnav.report.summary import Report
 
 NOTHING = "-"
 """Printed where a score does not apply; a value nobody knows prints as `unknown`."""
 
-Told = Mapping[Group, Mapping[str, Any]]
 _MIOU = METRICS[0]
 
 
@@ -66,46 +64,71 @@ class Table:
 
 def tables(report: Report) -> list[Table]:
     """Return all tables of a report: mean IoU beside the paper's, scores and effort per magnification, comparisons."""
-    told = differing_settings(report.rows)
+    told, names = words(report.rows), report.budget_names
     found = [_overview(report, told)] if report.has_scores else []
     for magnification in report.magnifications:
         rows = [row for row in report.rows if row.group.magnification == magnification]
-        found.append(_metric_table(f"Scores at {magnification:g}x", SCORES, rows, told))
-        found.append(_metric_table(f"Effort at {magnification:g}x, mean per query", EFFORT, rows, told))
-    return found + ([_comparison_table(report.comparisons, told)] if report.comparisons else [])
+        for title, metrics in (("Scores at {:g}x", SCORES), ("Effort at {:g}x, mean per query", EFFORT)):
+            lines = tuple(_metric_line(row, metrics, told, names) for row in rows)
+            header = ("agent", "budget", "n", *(metric.label for metric in metrics))
+            found.append(Table(title.format(magnification), header, lines, key_columns=3))
+    found += [_comparison_table(report.comparisons, told)] if report.comparisons else []
+    if not report.controls:
+        return found
+    under = f", under {' or '.join(report.controls)}"
+    return [replace(table, title=table.title + under) for table in found]
 
 
-def _overview(report: Report, told: Told) -> Table:
+def _overview(report: Report, told: Words) -> Table:
     """Return mean IoU: a line per agent and budget, a column per magnification, the paper's lines among them."""
     columns = report.magnifications
-    by_line: dict[tuple[str, str | None, str, str], dict[float, Row]] = {}
-    for row in report.rows:
-        group = row.group
-        by_line.setdefault((group.agent, group.model, group.variant, _budget_key(group)), {})[group.magnification] = row
     lines: list[Line] = []
-    agents = [key[0] for key in by_line]
-    for place, rows in enumerate(by_line.values()):
-        lines.append(_overview_line(rows, columns, told))
-        if agents[place] not in agents[place + 1 :]:
-            lines += _paper_lines([r for r in paper().rows if agents[place] in r.beside], columns)
+    ours = _overview_lines(report)
+    agents = [_agent_of(rows) for rows in ours]
+    for place, rows in enumerate(ours):
+        lines.append(_overview_line(rows, columns, told, report.budget_names))
+        if report.has_paper and agents[place] not in agents[place + 1 :]:
+            lines += _paper_lines([row for row in paper().rows if agents[place] in row.beside], columns)
     models = [theirs for magnification in columns for theirs in report.paper_models(magnification)]
     header = ("agent", "budget", *(f"mIoU at {magnification:g}x" for magnification in columns))
-    return Table("Mean IoU beside the paper's", header, (*lines, *_paper_lines(models, columns)), key_columns=2)
+    title = "Mean IoU beside the paper's" if report.has_paper else "Mean IoU"
+    return Table(title, header, (*lines, *_paper_lines(models, columns)), key_columns=2)
 
 
-def _budget_key(group: Group) -> str:
-    return budget_name(group.magnification, group.budget) or str(group.budget)
+def _overview_lines(report: Report) -> list[dict[float, Row]]:
+    """Return the rows of each line by magnification: those of one agent with one budget.
+
+    A record holds the budget of its magnification alone. Where that has no name, rows belong together if there is but
+    one of them at each magnification; else only those with the same number do.
+    """
+    by_agent: dict[tuple[Group, str | None], list[Row]] = {}
+    for row in report.rows:
+        group = row.group
+        name = report.budget_names.get((group.magnification, group.budget))
+        by_agent.setdefault((replace(group, magnification=0, budget=0), name), []).append(row)
+    lines = []
+    for rows in by_agent.values():
+        unique = len({row.group.magnification for row in rows}) == len(rows)
+        for budget in [None] if unique else sorted({row.group.budget for row in rows}):
+            lines.append({row.group.magnification: row for row in rows if budget in (None, row.group.budget)})
+    return lines
 
 
-def _overview_line(rows: Mapping[float, Row], columns: Sequence[float], told: Told) -> Line:
+def _agent_of(rows: Mapping[float, Row]) -> str | None:
+    """Return the name of pathnav's own agent of these rows, None for another's."""
+    group = next(iter(rows.values())).group
+    return group.agent if group.is_shipped else None
+
+
+def _overview_line(rows: Mapping[float, Row], columns: Sequence[float], told: Words, names: BudgetNames) -> Line:
     ours = [rows[magnification] for magnification in sorted(rows)]
-    budgets = "/".join(str(row.group.budget) for row in ours)
-    name = _budget_key(ours[0].group)
-    budget = Entry(budgets) if name == budgets else Entry(name, budgets)
+    budgets = "/".join(str(rows[m].group.budget) if m in rows else NOTHING for m in columns)
+    name = names.get((ours[0].group.magnification, ours[0].group.budget))
+    budget = Entry(name, budgets) if name else Entry(budgets)
     cells = [
         _overview_entry(rows[magnification]) if magnification in rows else Entry(NOTHING) for magnification in columns
     ]
-    return Line((_label(ours, told[ours[0].group]), budget, *cells))
+    return Line((_label(ours, told), budget, *cells))
 
 
 def _overview_entry(row: Row) -> Entry:
@@ -135,34 +158,23 @@ def _paper_place(name: str, budget: str | None) -> tuple[int, int]:
     return names.index(name), (None, "tight", BASE, "loose").index(budget)
 
 
-def _metric_table(title: str, metrics: Sequence[Metric], rows: Sequence[Row], told: Told) -> Table:
-    lines = []
-    for row in rows:
-        name = budget_name(row.group.magnification, row.group.budget)
-        budget = Entry(name, str(row.group.budget)) if name else Entry(str(row.group.budget))
-        cells = [_entry(row.cells[metric.name], row, metric) for metric in metrics]
-        lines.append(Line((_label([row], told[row.group]), budget, Entry(_n(row)), *cells)))
-    header = ("agent", "budget", "n", *(metric.label for metric in metrics))
-    return Table(title, header, tuple(lines), key_columns=3)
+def _metric_line(row: Row, metrics: Sequence[Metric], told: Words, names: BudgetNames) -> Line:
+    name = names.get((row.group.magnification, row.group.budget))
+    budget = Entry(name, str(row.group.budget)) if name else Entry(str(row.group.budget))
+    return Line((_label([row], told), budget, Entry(_n(row)), *(_entry(row.cells[m.name], row, m) for m in metrics)))
 
 
-def _label(rows: Sequence[Row], settings: Mapping[str, Any]) -> Entry:
-    """Return the name of one agent's rows: with its model, the settings that set it apart, and how it looked."""
+def _label(rows: Sequence[Row], told: Words) -> Entry:
+    """Return the name of one agent's rows: with its model, what sets it apart, and how it looked."""
     group = rows[0].group
-    told = _names(group, settings)
-    if group.agent == CONTROL_AGENT:
-        told.append("control")
+    said = list(told[group])
+    if is_control(group):
+        said.append("control")
     elif any(row.unbudgeted for row in rows):
         areas = sorted(area for row in rows if (area := row.cells["examined_mm2"].value) is not None)
         span = "-".join(dict.fromkeys(f"{area:.3g}" for area in areas[:1] + areas[-1:]))
-        told.append(f"unbudgeted, {span} mm2 read" if areas else "unbudgeted")
-    return Entry(group.agent, f"({'; '.join(told)})" if told else "")
-
-
-def _names(group: Group, settings: Mapping[str, Any]) -> list[str]:
-    """Return the model, and the settings in which the row differs from others of its agent."""
-    model = [f"{group.model}, not a model" if group.model == STUB_MODEL else group.model] if group.model else []
-    return model + [f"{name}={value}" for name, value in settings.items() if value is not None]
+        said.append(f"unbudgeted, {span} mm2 read" if areas else "unbudgeted")
+    return Entry(group.agent, f"({'; '.join(said)})" if said else "")
 
 
 def _n(row: Row) -> str:
@@ -190,20 +202,20 @@ def _interval(interval: Interval | None, metric: Metric, sign: str = "") -> str:
 
 
 def _number(value: float, metric: Metric, sign: str = "") -> str:
-    return f"{value / metric.unit:{sign},.{metric.digits}f}"
+    return f"{value / metric.unit:{sign}z,.{metric.digits}f}"
 
 
-def _comparison_table(comparisons: Sequence[Comparison], told: Told) -> Table:
+def _comparison_table(comparisons: Sequence[Comparison], told: Words) -> Table:
     header = ("agent", "at", "budget", "against", "n", "mIoU difference", "p", "p (Holm)")
     lines = []
     for found in comparisons:
         group = found.group
-        names = _names(group, told[group])
+        said = told[group]
         interval = _interval(found.interval, _MIOU, "+") + ("*" if found.is_thin else "")
         cells = (
-            Entry(group.agent, f"({'; '.join(names)})" if names else ""),
+            Entry(group.agent, f"({'; '.join(said)})" if said else ""),
             Entry(f"{group.magnification:g}x"),
-            Entry(str(group.budget)),
+            Entry("/".join(str(budget) for budget in found.budgets)),
             Entry(found.reference),
             Entry(f"{found.n_slides}/{found.n_queries}"),
             Entry(_number(found.difference, _MIOU, "+"), interval),

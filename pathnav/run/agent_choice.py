@@ -3,13 +3,18 @@
 import hashlib
 import inspect
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import packages_distributions, version
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pathnav.errors import ConfigError, PluginError
 from pathnav.localise.vlm import VlmAgent
 from pathnav.plugins import Kind, Plugin, load
+from pathnav.run.key import hashed
 
 if TYPE_CHECKING:
     from pathnav.model import ChatSettings
@@ -18,9 +23,13 @@ _DECODING = ("temperature", "top_p", "max_tokens", "seed", "image_detail")
 """Fields of `ChatSettings` that change an answer; without a seed of its own a model is sent the episode's."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AgentChoice:
     """An agent as chosen by a user.
+
+    Of a `file.py:Class` the key holds the digest of that one file. A helper module that the file imports is not part
+    of it: change `version`, or the file, when the helper changes. Of an installed agent the key holds its package's
+    version, not its code.
 
     Args:
         plugin: The loaded class.
@@ -96,23 +105,34 @@ class AgentChoice:
         defaults = {p.name: p.default for p in parameters if p.default is not p.empty and _is_json(p.default)}
         return json.loads(json.dumps({**defaults, **self.options}, default=str))  # type: ignore[no-any-return]
 
+    @cached_property
     def key_fields(self) -> dict[str, Any]:
-        """Return all of the choice that can change a result: neither the endpoint's address, nor key, nor time-out."""
-        agent, model = self.create(), self.model
+        """All of the choice that can change a result: neither the endpoint's address, nor key, nor time-out."""
+        agent, model, settings = self.create(), self.model, self.settings
         views = getattr(agent, "views", None)
+        tools = settings.pop("tools", ()) if self.resumes else None
         return {
             "agent": self.name,
             "version": self.version,
-            "code": self.plugin.digest,
-            "settings": self.settings,
+            "origin": package_of(self.plugin),
+            "code": code_of(self.plugin),
+            "settings": settings,
             "views": dict(views.as_dict()) if views is not None else None,
             "prompts": getattr(agent, "prompt_hash", None),
-            "tools": [load(Kind.TOOL, spec).digest for spec in self.settings.get("tools", ())]
-            if self.resumes
-            else None,
+            "tools": [_identity(load(Kind.TOOL, spec)) for spec in tools] if tools is not None else None,
             "model": model.model if model else None,
             "decoding": self.decoding,
         }
+
+    @property
+    def configuration(self) -> str:
+        """A hash of `key_fields`: results of different agents, code, settings or models are never averaged."""
+        return hashed(self.key_fields)
+
+    @property
+    def secret(self) -> str | None:
+        """The endpoint's key, which may stand in no file; None where there is none."""
+        return self.model.api_key if self.model else None
 
     @property
     def decoding(self) -> dict[str, Any] | None:
@@ -142,6 +162,32 @@ def loaded(agent: str | type | Plugin) -> Plugin:
     return plugin
 
 
+def package_of(plugin: Plugin) -> str | None:
+    """Return the installed package and version that a plug-in comes from, e.g. `pathnav 0.1.0`; None for a file's.
+
+    A file's path is left out, since the digest of its content says more: a file that was moved is the same agent.
+    """
+    if plugin.digest is not None:
+        return None
+    if plugin.origin not in sys.modules:  # an entry point's: package and version already
+        return plugin.origin
+    top = plugin.origin.partition(".")[0]
+    found = [f"{name} {version(name)}" for name in sorted(set(packages_distributions().get(top, ())))]
+    return ", ".join(found) or plugin.origin
+
+
+def code_of(plugin: Plugin) -> str | None:
+    """Return the digest of a plug-in's code; None where its package's version has to do."""
+    if plugin.digest is not None or plugin.origin not in sys.modules:
+        return plugin.digest
+    return _source_digest(sys.modules[plugin.cls.__module__])
+
+
+def _identity(tool: Plugin) -> dict[str, Any]:
+    """Return which tool it is, wherever its file lies."""
+    return {"name": tool.name, "origin": package_of(tool), "code": code_of(tool)}
+
+
 def uses_model(plugin: Plugin) -> bool:
     """Return whether an agent asks a chat endpoint."""
     return bool(getattr(plugin.cls, "uses_model", False))
@@ -149,12 +195,16 @@ def uses_model(plugin: Plugin) -> bool:
 
 def plugin_of(kind: Kind, cls: type) -> Plugin:
     """Return the plug-in of a class that a program hands over; its source, where there is one, enters the key."""
-    try:
-        digest = hashlib.sha256(inspect.getsource(cls).encode()).hexdigest()
-    except (OSError, TypeError):  # typed in at a prompt
-        digest = None
     name = getattr(cls, "name", cls.__name__)
-    return Plugin(name if isinstance(name, str) else cls.__name__, kind, cls, cls.__module__, digest)
+    return Plugin(name if isinstance(name, str) else cls.__name__, kind, cls, cls.__module__, _source_digest(cls))
+
+
+def _source_digest(code: type | ModuleType) -> str | None:
+    """Return the SHA-256 of a source text, None where there is none, as for what was typed in at a prompt."""
+    try:
+        return hashlib.sha256(inspect.getsource(code).encode()).hexdigest()
+    except (OSError, TypeError):
+        return None
 
 
 def _is_json(value: Any) -> bool:

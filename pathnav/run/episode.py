@@ -8,7 +8,15 @@ import time
 import traceback
 from typing import TYPE_CHECKING
 
-from pathnav.errors import EndpointUnreachable, ModelError, PathnavError, RecordError, SlideError
+from pathnav.errors import (
+    ContextOverflow,
+    EndpointUnreachable,
+    ModelError,
+    PathnavError,
+    PluginError,
+    RecordError,
+    SlideError,
+)
 from pathnav.localise.environment import Environment
 from pathnav.localise.oracle import Oracle
 from pathnav.localise.outcome import Outcome
@@ -18,6 +26,7 @@ from pathnav.run.ledger import seconds_before
 from pathnav.run.open_slides import OpenSlides
 from pathnav.run.plan import Episode
 from pathnav.run.record import EventLog, JsonObject, write_json_atomic
+from pathnav.run.redact import redacted
 from pathnav.run.result import query_facts, result_of
 from pathnav.run.run_recorder import RunRecorder
 
@@ -53,8 +62,9 @@ def run_episode(
 
     An episode that was stopped goes on from its checkpoint where the agent can, and starts over otherwise.
 
-    - The endpoint or the slide fails, the disk is full, or pathnav itself is at fault: `infra_error`, run again next
-      time.
+    - The endpoint or the slide fails, the disk is full, a tool breaks, or pathnav itself is at fault, as in all that
+      happens before the agent's `run`: `infra_error`, run again next time.
+    - The conversation grows longer than the model takes, and the agent does not see to it: `context_overflow`.
     - A user's agent raises an error of its own, or lets a refusal escape: the report that it made stands, without one
       the outcome is `no_report`, and `reason` tells the error. It is the agent's failure and is scored as one.
 
@@ -78,7 +88,7 @@ def run_episode(
     if kept is not None:
         return kept
     place = folder.make_episode(episode.key)
-    with EventLog(place / "events.jsonl") as log:
+    with EventLog(place / "events.jsonl", secret=episode.agent.secret) as log:
         return _Run(episode, folder, log, slides).to_the_end(chat, answered)
 
 
@@ -90,6 +100,8 @@ class _Run:
         self.place = log.path.parent
         self.recorder = RunRecorder(log, folder.images, resumes=episode.agent.resumes)
         self.environment: Environment | None = None
+        self.entered = False
+        self.secret = episode.agent.secret
 
     def to_the_end(self, chat: "ChatClient | None", answered: bool) -> JsonObject:
         """Run, write the result, and return it."""
@@ -104,11 +116,12 @@ class _Run:
                 raise
             outcome, reason = self._ending_of(error), _sentence(error)
             self._log_failure(error)
-        result = {
+        whole = {
             **result_of(self.episode, self.environment, self.recorder, outcome),
             "reason": reason,
             "seconds": round(before_s + time.monotonic() - started, 3),
         }
+        result: JsonObject = redacted(whole, self.secret)
         self._write(result, outcome)
         if interrupt is not None:
             raise interrupt
@@ -124,7 +137,7 @@ class _Run:
         self.environment = environment = Environment(
             slide,
             episode.case.query,
-            seed=episode.seed + episode.repeat,
+            seed=episode.own_seed,
             unbudgeted=episode.agent.unbudgeted,
             views=_views(agent, blank=bool(episode.case.controls.get("blank_images"))),
             recorder=recorder,
@@ -134,6 +147,7 @@ class _Run:
         # By its very class: a plug-in that calls itself oracle, or inherits from it, is told nothing.
         if type(agent) is Oracle and episode.case.target is not None:
             agent.accept_target(episode.case.target)
+        self.entered = True
         return _outcome(agent.run(environment), finished=environment.finished)
 
     def _slide(self) -> "Slide":
@@ -150,13 +164,18 @@ class _Run:
 
     def _ending_of(self, error: BaseException) -> Outcome:
         """Return the outcome of an episode in which something was raised."""
-        if isinstance(error, _NOT_THE_AGENTS) or self.episode.agent.is_pathnavs:
+        finished = self.environment is not None and self.environment.finished
+        if self.entered and isinstance(error, ContextOverflow):
+            return _outcome(Outcome.CONTEXT_OVERFLOW, finished=finished)
+        agent = self.episode.agent
+        broken_tool = agent.resumes and isinstance(error, PluginError)  # also under a subclass of the vlm agent
+        if not self.entered or agent.is_pathnavs or broken_tool or isinstance(error, _NOT_THE_AGENTS):
             return Outcome.INFRA_ERROR
-        return _outcome(None, finished=self.environment is not None and self.environment.finished)
+        return _outcome(None, finished=finished)
 
     def _log_failure(self, error: BaseException) -> None:
         """Keep the traceback: the author of an agent will want it."""
-        lines = "".join(traceback.format_exception(error))
+        lines = redacted("".join(traceback.format_exception(error)), self.secret)
         logger.debug("episode %s: %s", self.episode.key, lines)
         with contextlib.suppress(RecordError):  # a full disk is what may have gone wrong
             self.log.append(

@@ -3,6 +3,7 @@
 ::
 
     NAME/run.json                     what was asked, versions, seed, machine, keys of all episodes
+    NAME/run.lock                     empty; locked by the one run that writes here
     NAME/episodes/KEY/events.jsonl    everything that happened
     NAME/episodes/KEY/result.json     the outcome; absent while an episode is unfinished
     NAME/episodes/KEY/checkpoint.sqlite   to resume from; gone once the outcome stands
@@ -11,36 +12,26 @@
 
 import contextlib
 import os
-import platform
 import shutil
-import sys
-from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
+import weakref
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pathnav import __version__
 from pathnav.errors import ConfigError, RecordError
+from pathnav.run import lock
+from pathnav.run.description import RUN_FORMAT, continued
 from pathnav.run.record import ImageStore, JsonObject, read_json, write_bytes_atomic, write_json_atomic
 
-RUN_FORMAT = "pathnav-run-1"
 RESULT_FORMAT = "pathnav-result-1"
 RESULT_FILE = "result.json"
 CHECKPOINT = "checkpoint.sqlite"
 
-_RECORDED_PACKAGES = (
-    "openslide-python",
-    "openslide-bin",
-    "tiffslide",
-    "langgraph",
-    "langchain-openai",
-    "numpy",
-    "pillow",
-)
-
 
 class RunFolder:
     """A run's folder; making the object touches nothing.
+
+    From `open` to `close` no other run can open it; the lock ends with the process or the object at the latest.
 
     Args:
         path: The folder, which may not exist yet.
@@ -51,12 +42,14 @@ class RunFolder:
         self.images = ImageStore(path / "images")
         self._made: list[Path] = []
         self._run_json_before: bytes | None = None
+        self._unlock: weakref.finalize[[int], RunFolder] | None = None
 
     def check(self) -> None:
         """Refuse a folder that holds something that is not ours.
 
         Raises:
-            ConfigError: If the path is a file, or a folder that is neither empty nor a run's, or is not readable.
+            ConfigError: If the path is a file, or a folder that is neither empty nor a run's, or is not readable, or
+                in use by another run.
             RecordError: If it is a run's, but of another format.
         """
         if not self.path.exists():
@@ -67,6 +60,8 @@ class RunFolder:
             names = [entry.name for entry in self.path.iterdir() if not _is_unfinished(entry)]
         except OSError as error:
             raise ConfigError(f"the output folder {self.path} cannot be read: {error.strerror or error}") from error
+        if self._unlock is None:
+            lock.refuse_used(self.path)
         if not names:
             return
         if "run.json" not in names:
@@ -77,27 +72,44 @@ class RunFolder:
         self.description()
 
     def open(self, description: Mapping[str, Any]) -> None:
-        """Make the folder where absent and write `run.json`, unless the same is there already.
+        """Make the folder where absent, lock it, and write `run.json`, unless the same is there already.
 
         Args:
             description: From `describe_run`. Episodes of earlier runs into this folder stay listed; a different
                 scenario, version or machine moves the earlier description into `earlier`.
 
         Raises:
-            ConfigError: If the folder is not ours or cannot be made.
+            ConfigError: If the folder is not ours, is in use by another run, or cannot be made.
         """
         self.check()
         try:
             self._make(self.path)
+            self._lock()
             self._make(self.path / "episodes")
         except OSError as error:
             self.undo()
             raise ConfigError(f"the output folder {self.path} cannot be made: {error.strerror or error}") from error
         before = self.description() if self.run_json.exists() else None
-        after = _continued(before, description)
+        after = continued(before, description)
         if after != before:
             self._remember_run_json()
             write_json_atomic(self.run_json, after)
+
+    def close(self) -> None:
+        """Let other runs in."""
+        if self._unlock is not None:
+            self._unlock()
+            self._unlock = None
+
+    def _lock(self) -> None:
+        """Keep other runs out; a folder that is locked already stays so."""
+        if self._unlock is not None:
+            return
+        path = self.path / lock.LOCK_FILE
+        is_new = not path.exists()
+        self._unlock = weakref.finalize(self, os.close, lock.take(self.path))
+        if is_new:
+            self._made.append(path)
 
     def _remember_run_json(self) -> None:
         """Keep what is needed to undo a change of `run.json`."""
@@ -177,57 +189,4 @@ def _is_unfinished(entry: Path) -> bool:
     """Return whether this is what a run killed at its very beginning left: half a file, or an empty folder."""
     if entry.name == "episodes" and entry.is_dir():
         return not any(entry.iterdir())
-    return entry.name.startswith(".run.json.") and entry.name.endswith(".tmp")
-
-
-def describe_run(
-    name: str, scenario: Mapping[str, Any], *, seed: int, episodes: Sequence[str], started: str
-) -> JsonObject:
-    """Return what `run.json` says.
-
-    Args:
-        name: What the run is called.
-        scenario: The scenario as resolved, or the arguments of a single episode.
-        seed: The scenario's seed.
-        episodes: The keys of all planned episodes, in order.
-        started: ISO time.
-    """
-    return {
-        "format": RUN_FORMAT,
-        "name": name,
-        "started": started,
-        "seed": seed,
-        "scenario": dict(scenario),
-        "versions": _versions(),
-        "machine": {
-            "system": platform.platform(),
-            "processor": platform.machine(),
-            "cpus": os.cpu_count(),
-            "python": sys.version.split()[0],
-        },
-        "episodes": list(episodes),
-    }
-
-
-def _versions() -> dict[str, str | None]:
-    """Return the versions of what can change a pixel or a request."""
-    versions: dict[str, str | None] = {"pathnav": __version__}
-    for package in _RECORDED_PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            versions[package] = None
-    return versions
-
-
-def _continued(before: JsonObject | None, after: Mapping[str, Any]) -> JsonObject:
-    """Return the description of a folder that is run into again."""
-    if before is None:
-        return dict(after)
-    apart = ("started", "episodes", "earlier")
-    episodes = list(dict.fromkeys([*before["episodes"], *after["episodes"]]))
-    same = all(before.get(field) == after.get(field) for field in {*before, *after} - {*apart})
-    if same:
-        return {**before, "episodes": episodes}
-    earlier = {field: value for field, value in before.items() if field not in ("earlier", "format", "episodes")}
-    return {**after, "episodes": episodes, "earlier": [*before.get("earlier", []), earlier]}
+    return entry.name == lock.LOCK_FILE or (entry.name.startswith(".run.json.") and entry.name.endswith(".tmp"))

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from pathnav.run.case import SlideSource
+from pathnav.run.case import SlideFacts, SlideSource
 
 if TYPE_CHECKING:
     from pathnav.slide import Slide
@@ -21,6 +21,7 @@ class OpenSlides:
 
     def __init__(self) -> None:
         self._open: OrderedDict[SlideSource, Slide] = OrderedDict()
+        self._facts: dict[SlideSource, SlideFacts] = {}
 
     def get(self, source: SlideSource) -> "Slide":
         """Return the slide of a source, open; it belongs to this object.
@@ -34,6 +35,16 @@ class OpenSlides:
                 self._open.popitem(last=False)[1].close()
         self._open.move_to_end(source)
         return self._open[source]
+
+    def facts(self, source: SlideSource) -> SlideFacts:
+        """Return what a record says about a slide; read once, however many questions are asked about it.
+
+        Raises:
+            SlideError: If it cannot be opened, or has no physical scale.
+        """
+        if source not in self._facts:
+            self._facts[source] = SlideFacts.of(self.get(source))
+        return self._facts[source]
 
     def __enter__(self) -> "OpenSlides":
         return self

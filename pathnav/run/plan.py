@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,7 +25,7 @@ class Episode:
         case: What is asked.
         agent: Who is asked.
         seed: Seeds the agent's random numbers together with the query, and is sent to servers that take one.
-        repeat: Number of the repetition, from 0; shifts the seed, so that repetitions differ where chance has a part.
+        repeat: Number of the repetition, from 0; changes the seed, so that repetitions differ where chance has a part.
 
     Raises:
         ConfigError: If the seed is negative, or the oracle is asked what nobody knows.
@@ -42,18 +43,29 @@ class Episode:
             raise ConfigError("the oracle needs a query whose target is known: give --tree and --query")
 
     @property
+    def own_seed(self) -> int:
+        """The seed of this very repetition: the run's own for the first, else 31 bits of a hash of both numbers.
+
+        Servers take whole numbers below 2**31. A sum would make the second repetition of seed 7 the first of seed 8.
+        """
+        if self.repeat == 0:
+            return self.seed
+        digest = hashlib.sha256(f"seed {self.seed}, repeat {self.repeat}".encode()).digest()
+        return int.from_bytes(digest[:4], "big") >> 1
+
+    @property
     def chat_settings(self) -> "ChatSettings | None":
         """The endpoint with the seed that is sent: the model's own where it has one, else the episode's."""
         model = self.agent.model
         if model is None or model.seed is not None:
             return model
-        return dataclasses.replace(model, seed=self.seed + self.repeat)
+        return dataclasses.replace(model, seed=self.own_seed)
 
     @functools.cached_property
     def key(self) -> str:
         """The episode's name in a run folder: a hash of all that can change its result, and of nothing else."""
         return hashed(
-            {**self.case.key_fields(), **self.agent.key_fields(), "seed": self.seed, "repeat": self.repeat},
+            {**self.case.key_fields(), **self.agent.key_fields, "seed": self.seed, "repeat": self.repeat},
         )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from pathnav.cohort.posing import query_of_user
 from pathnav.cohort.tree import load_tree
 from pathnav.errors import ConfigError
-from pathnav.run.case import Case, SlideFacts, SlideSource
+from pathnav.run.case import Case, SlideSource
 from pathnav.run.open_slides import OpenSlides
 
 
@@ -69,9 +69,9 @@ class Question:
                 source = replace(source, mpp=entry.mpp)
                 slide = slides.get(source)
             query, target = tree.case(self.query_id, slide, self.budget)
-            return Case(source, SlideFacts.of(slide), query, target, self.query_id, target.cut)
+            return Case(source, slides.facts(source), query, target, self.query_id, target.cut)
         slide = slides.get(source)
-        facts = SlideFacts.of(slide)
+        facts = slides.facts(source)
         query, cut = query_of_user(
             slide,
             self.finding or "",

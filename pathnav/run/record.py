@@ -16,9 +16,10 @@ from types import TracebackType
 from typing import Any
 
 from pathnav.errors import RecordError
+from pathnav.run.lock import OWNER_ONLY, lock_descriptor
+from pathnav.run.redact import redacted
 
 EVENT_FORMAT = "pathnav-event-1"
-OWNER_ONLY = 0o600
 
 JsonObject = dict[str, Any]
 
@@ -125,23 +126,27 @@ class EventLog:
     crash may record itself again. Threads may share a log.
 
     Args:
-        path: `events.jsonl`; made where absent, in a folder that exists. A torn last line is cut.
+        path: `events.jsonl`; made where absent, in a folder that exists. A torn last line is cut. Locked while open.
         now: Gives the time that new events carry.
+        secret: A key that must not stand in the file; `[key]` stands in its place.
 
     Raises:
-        RecordError: If the file cannot be opened or an earlier line is not an event of ours.
+        RecordError: If the file cannot be opened, another log has it open, or an earlier line is not an event of ours.
     """
 
-    def __init__(self, path: Path, now: Callable[[], datetime] = utc_now) -> None:
+    def __init__(self, path: Path, now: Callable[[], datetime] = utc_now, secret: str | None = None) -> None:
         self.path = path
         self._now = now
+        self._secret = secret
         self._lock = threading.Lock()
         self._events: dict[str, JsonObject] = {}
         try:
-            self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, OWNER_ONLY), "r+b")
+            self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, OWNER_ONLY), "r+b")
         except OSError as error:
             raise RecordError(f"{path} cannot be opened: {error.strerror or error}") from error
         try:
+            if not lock_descriptor(self._file.fileno()):
+                raise RecordError(f"{path} is in use by another run")
             self._take_over()
         except RecordError:
             self._file.close()
@@ -169,7 +174,8 @@ class EventLog:
         with self._lock:
             if (known := self._events.get(event["id"])) is not None:
                 return known
-            whole = {"format": EVENT_FORMAT, **event, "time": self._now().isoformat(timespec="milliseconds")}
+            plain = redacted(event, self._secret)
+            whole = {"format": EVENT_FORMAT, **plain, "time": self._now().isoformat(timespec="milliseconds")}
             line = json.dumps(whole, ensure_ascii=False, allow_nan=False) + "\n"
             try:
                 self._file.write(line.encode())

@@ -17,8 +17,9 @@ from pathnav.model import ChatSettings
 from pathnav.plugins import Plugin
 from pathnav.run.agent_choice import AgentChoice, loaded, uses_model
 from pathnav.run.case import Case, SlideSource
+from pathnav.run.description import describe_run
 from pathnav.run.endpoint import endpoint
-from pathnav.run.folder import RunFolder, describe_run
+from pathnav.run.folder import RunFolder
 from pathnav.run.open_slides import OpenSlides
 from pathnav.run.plan import Episode
 from pathnav.run.question import Question
@@ -104,7 +105,10 @@ class Request:
             else None,
         }
         started = utc_now().isoformat(timespec="seconds")
-        return describe_run(name, {"locate": asked}, seed=self.seed, episodes=[episode.key], started=started)
+        cases = [episode.case.as_json()]
+        return describe_run(
+            name, {"locate": asked}, seed=self.seed, episodes=[episode.key], started=started, cases=cases
+        )
 
 
 @contextmanager

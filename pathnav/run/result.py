@@ -65,7 +65,7 @@ def result_of(
         "outcome": str(outcome),
         **_answer(scored, episode.case),
         **dataclasses.asdict(scores),
-        **_looks(environment),
+        **_looks(environment, recorder),
         **_costs(recorder),
     }
 
@@ -77,9 +77,14 @@ def _asked(episode: Episode) -> JsonObject:
         "slide": _slide_facts(case),
         "query": {"id": case.query_id, **query_facts(case)},
         "target": case.target.box.as_list() if case.target else None,
+        "scored_target": case.scored_target.as_list() if case.scored_target else None,
         "target_cut": case.target_cut,
+        "native_magnification": round(case.slide.native_magnification, 6),
+        "upsampled": case.slide.upsampled(case.query.magnification),
         "agent": agent.name,
         "version": agent.version,
+        "origin": agent.plugin.origin,
+        "configuration": agent.configuration,
         "unbudgeted": agent.unbudgeted,
         "settings": agent.settings,
         "model": agent.model.model if agent.model else None,
@@ -99,6 +104,7 @@ def _slide_facts(case: Case) -> JsonObject:
         "fingerprint": slide.fingerprint,
         "phantom": slide.phantom,
         "mpp_um": list(slide.mpp_um),
+        "objective_power": slide.objective_power,
         "reader": slide.reader,
         "warnings": list(slide.warnings),
     }
@@ -115,14 +121,16 @@ def _answer(report: Report | None, case: Case) -> JsonObject:
     }
 
 
-def _looks(environment: Environment | None) -> JsonObject:
-    """Return what was looked at."""
+def _looks(environment: Environment | None, recorder: RunRecorder) -> JsonObject:
+    """Return what was looked at, and how much of an image could not be decoded at worst."""
     rois = environment.rois if environment else ()
+    shown = [*recorder.events("view"), *recorder.events("roi")]
     return {
         "rois": [roi.box.as_list() for roi in rois],
         "rois_used": len(rois),
         "steps": environment.steps if environment else 0,
         "examined_mm2": round(environment.examined_mm2, 6) if environment else 0.0,
+        "unreadable_share": max((event.get("unreadable_share", 0.0) for event in shown), default=0.0),
     }
 
 

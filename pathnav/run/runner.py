@@ -1,5 +1,6 @@
 """Run a plan: keep what is finished, run the rest, say how far it is."""
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -76,19 +77,20 @@ def run_plan(
     Returns: How far the run came: to its end.
 
     Raises:
-        ConfigError: If a tracing variable of LangSmith is set, or the folder is not ours.
+        ConfigError: If a tracing variable of LangSmith is set, the folder is not ours, or another run uses it.
         EndpointUnreachable: If the first question to the endpoint does not reach it; what this run made is removed.
         KeyboardInterrupt: After the episode that was running was recorded as interrupted.
         RecordError: If the record cannot be written.
     """
     refuse_tracing(os.environ)
-    folder.open(description)
-    due = [episode for episode in plan if kept_result(folder, episode.key) is None]
-    progress = Progress(planned=len(plan), kept=len(plan) - len(due), model=_first_model(due))
-    on_progress(progress)
-    for result, seconds in _results(due, folder, slides):
-        progress = _advanced(progress, result, seconds)
+    with contextlib.closing(folder):
+        folder.open(description)
+        due = [episode for episode in plan if kept_result(folder, episode.key) is None]
+        progress = Progress(planned=len(plan), kept=len(plan) - len(due), model=_first_model(due))
         on_progress(progress)
+        for result, seconds in _results(due, folder, slides):
+            progress = _advanced(progress, result, seconds)
+            on_progress(progress)
     return progress
 
 

@@ -1,21 +1,40 @@
 """From a scenario to the episodes that it asks for."""
 
 import logging
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 from pathnav.cohort import case as cohort
-from pathnav.cohort.scenario import Scenario
+from pathnav.cohort.scenario import Scenario, SlideSpec
 from pathnav.cohort.scenario_values import Agent
 from pathnav.errors import ConfigError
 from pathnav.localise.vlm import VlmAgent
 from pathnav.model import ChatSettings
 from pathnav.run.agent_choice import AgentChoice, loaded, uses_model
-from pathnav.run.case import Case, SlideFacts, SlideSource
+from pathnav.run.case import Case, SlideSource
 from pathnav.run.open_slides import OpenSlides
 from pathnav.run.plan import Episode, episodes
+from pathnav.run.record import JsonObject
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioPlan:
+    """What a scenario comes to.
+
+    Args:
+        episodes: In the order in which they run.
+        cases: The questions with their targets, as `run.json` keeps them.
+        sample: The slides that were drawn with the nodes that were drawn, as `run.json` keeps them.
+    """
+
+    episodes: list[Episode]
+    cases: list[JsonObject]
+    sample: list[JsonObject]
 
 
 def needs_model(scenario: Scenario) -> bool:
@@ -76,28 +95,45 @@ def plan_scenario(
     agents: list[AgentChoice],
     slides: OpenSlides,
     notify: Callable[[str], None] = logger.info,
-) -> list[Episode]:
-    """Return the episodes of a scenario in the order in which they run.
+) -> ScenarioPlan:
+    """Return the episodes of a scenario in the order in which they run, and what was drawn for them.
 
     Args:
         scenario: The scenario; every slide of its sample is opened.
         agents: Its agents.
         slides: Where the slides are opened.
-        notify: Is told, in one line, when something that takes seconds begins.
+        notify: Is told, in one line, when something that takes seconds begins, and what is odd about a slide.
 
     Raises:
         AnnotationError: With everything that is wrong with the trees.
         SlideError: If a slide cannot be opened or has no physical scale.
         ConfigError: If nothing is left to ask.
     """
-    asked = [_case(case, scenario, slides) for case in cohort.cases(scenario, notify)]
-    return episodes(asked, agents, seed=scenario.seed, repeats=scenario.localise.repeats)
+    posed = cohort.cases(scenario, notify, lambda spec: nullcontext(slides.get(_source(spec))))
+    asked = [_case(case, scenario, slides) for case in posed]
+    for path, warnings in {case.source.path: case.slide.warnings for case in asked}.items():
+        for warning in warnings:
+            notify(f"warning: {path}: {warning}")
+    plan = episodes(asked, agents, seed=scenario.seed, repeats=scenario.localise.repeats)
+    return ScenarioPlan(plan, [case.as_json() for case in posed], _drawn(posed))
+
+
+def _drawn(posed: Sequence[cohort.Case]) -> list[JsonObject]:
+    """Return the slides of the sample, each with the nodes of it that were drawn."""
+    nodes: dict[tuple[str, str | None], dict[str, None]] = defaultdict(dict)
+    for case in posed:
+        nodes[case.slide_name, case.query.organ][case.node] = None
+    return [{"slide": name, "organ": organ, "nodes": list(drawn)} for (name, organ), drawn in nodes.items()]
+
+
+def _source(spec: SlideSpec) -> SlideSource:
+    """Return how a run opens a slide of a cohort."""
+    return SlideSource(spec.path, spec.mpp, spec.objective_power, spec.reader)
 
 
 def _case(case: cohort.Case, scenario: Scenario, slides: OpenSlides) -> Case:
     """Return a question of the cohort as a run asks it."""
-    spec, localise = case.slide, scenario.localise
-    source = SlideSource(spec.path, spec.mpp, spec.objective_power, spec.reader)
+    source, localise = _source(case.slide), scenario.localise
     controls: dict[str, Any] = {
         "jitter": localise.jitter,
         "swapped_findings": localise.swapped_findings,
@@ -105,7 +141,7 @@ def _case(case: cohort.Case, scenario: Scenario, slides: OpenSlides) -> Case:
     }
     return Case(
         source=source,
-        slide=SlideFacts.of(slides.get(source)),
+        slide=slides.facts(source),
         query=case.query,
         target=case.target,
         query_id=case.node,

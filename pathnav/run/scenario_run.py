@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pathnav.cohort.scenario import Scenario
+from pathnav.run.description import describe_run
 from pathnav.run.endpoint import endpoint
-from pathnav.run.folder import RunFolder, describe_run
+from pathnav.run.folder import RunFolder
 from pathnav.run.open_slides import OpenSlides
-from pathnav.run.plan import Episode
 from pathnav.run.record import JsonObject, utc_now
 from pathnav.run.runner import OnProgress, Progress, run_plan
-from pathnav.run.scenario_plan import named_endpoint, needs_model, plan_scenario, scenario_agents
+from pathnav.run.scenario_plan import ScenarioPlan, named_endpoint, needs_model, plan_scenario, scenario_agents
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,16 @@ class ScenarioRun:
         with endpoint(named_endpoint(self.scenario), needed=needed) as model, OpenSlides() as slides:
             agents = scenario_agents(self.scenario, model)
             plan = plan_scenario(self.scenario, agents, slides, notify)
-            return run_plan(plan, folder, self._description(plan), slides, on_progress)
+            return run_plan(plan.episodes, folder, self._description(plan), slides, on_progress)
 
-    def _description(self, plan: list[Episode]) -> JsonObject:
+    def _description(self, plan: ScenarioPlan) -> JsonObject:
         """Return what `run.json` says."""
         return describe_run(
             self.scenario.name,
             self.scenario.resolved(),
             seed=self.scenario.seed,
-            episodes=[episode.key for episode in plan],
+            episodes=[episode.key for episode in plan.episodes],
             started=utc_now().isoformat(timespec="seconds"),
+            cases=plan.cases,
+            sample=plan.sample,
         )

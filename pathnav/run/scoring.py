@@ -1,4 +1,4 @@
-"""What one episode's answer is worth against its target (PROTOCOL section 2, Final box and Scores)."""
+"""What one episode's answer is worth against its target (docs/protocol.md, section 2, Final box and Scores)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,14 +4,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from pathnav.slide.damage import find_damage
-from pathnav.slide.scale import SCALE_OPTIONS
+from pathnav.slide.scale import MAGNIFICATIONS, SCALE_OPTIONS
 
 if TYPE_CHECKING:
     from pathnav.slide.slide import Slide
     from pathnav.slide.tissue import TissueMask
 
 FORMAT = "pathnav-inspect-1"
-MAGNIFICATIONS = (2.5, 10.0, 40.0)  # PROTOCOL.md section 1
 TOLERANCE = 0.02  # of a downsample; 4.003 counts as 4
 
 

@@ -38,6 +38,7 @@ def read_metadata(
     properties: Mapping[str, str],
     width: int,
     height: int,
+    *,
     mpp: float | None,
     objective_power: float | None,
 ) -> SlideMetadata:

@@ -47,7 +47,11 @@ def reopen_slide(arguments: SlideArguments) -> Slide:
     opened = reopen()
     try:
         metadata = read_metadata(
-            path, opened.properties, *opened.level_dimensions[0], arguments.mpp, arguments.objective_power
+            path,
+            opened.properties,
+            *opened.level_dimensions[0],
+            mpp=arguments.mpp,
+            objective_power=arguments.objective_power,
         )
     except SlideError:
         opened.close()

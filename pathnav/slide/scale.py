@@ -14,7 +14,8 @@ from pathnav.slide.ome import OmeScale, read_ome
 from pathnav.slide.properties import GENERIC, Properties, number
 
 MPP_RANGE_UM = (0.05, 20.0)  # a 100x oil scan has 0.05-0.1; the 72 dpi of a careless TIFF writer would be 352.8
-UM_AT_1X = 10.0  # magnification m means 10 / m um per pixel (PROTOCOL.md section 1)
+MAGNIFICATIONS = (2.5, 10.0, 40.0)  # of a diagnostic tree, root to leaf (docs/protocol.md, section 1)
+UM_AT_1X = 10.0  # magnification m means 10 / m um per pixel (docs/protocol.md, section 1)
 POWER_RANGE = (UM_AT_1X / MPP_RANGE_UM[1], UM_AT_1X / MPP_RANGE_UM[0])
 USER_TOLERANCE = 0.20
 POWER_TOLERANCE = 0.25  # scanners at 40x have 0.22-0.28 um; a camera adapter or a wrong entry lies beyond

@@ -16,13 +16,12 @@ from pathnav.geometry import Box
 from pathnav.slide.metadata import SCALE_OPTIONS, SlideMetadata
 from pathnav.slide.reader import Reader, Rgb
 from pathnav.slide.sampling import LEVEL_TOLERANCE, Pair, Raster, choose_level, level_downsamples, sample
+from pathnav.slide.scale import UM_AT_1X
 
 if TYPE_CHECKING:
     from pathnav.slide.tissue import TissueMask
 
 _inherited: list[dict[int, Reader]] = []  # readers of a parent process: closing them in the child could wait for ever
-
-UM_AT_1X = 10.0  # magnification m means 10 / m um per pixel (PROTOCOL.md, section 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Nuclear density alone must neither fail nor solve a phantom: its AUROC for tumour tiles is 0.75 to 0.95.
 
-A tile is shown at 10x and positive if more than 5 % of its area is tumour (PROTOCOL.md, section 3). Nuclear density is
-the share of its pixels whose haematoxylin, unmixed from the colour, exceeds Otsu's threshold over the slide's tissue.
+A tile is shown at 10x and positive if more than 5 % of its area is tumour (docs/protocol.md, section 3). Nuclear
+density is the share of its pixels whose haematoxylin, unmixed from the colour, exceeds Otsu's threshold over the tissue
+of the slide.
 """
 
 from pathlib import Path

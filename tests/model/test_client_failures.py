@@ -127,6 +127,7 @@ def free_port() -> int:
         (f"http://127.0.0.1:{free_port()}", "refuses the connection"),
         ("http://no-such-host.invalid", "does not resolve"),
     ],
+    ids=["refused", "unresolved"],
 )
 def test_an_unreachable_endpoint_is_told_at_once(base_url: str, reason: str) -> None:
     waits: list[float] = []

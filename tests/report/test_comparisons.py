@@ -53,6 +53,33 @@ def test_the_control_is_not_tested() -> None:
     assert compare(score_rows([*answers("oracle", OURS), *answers("random", THEIRS)])) == []
 
 
+def test_a_user_s_agent_of_that_name_is_neither_reference_nor_control() -> None:
+    episodes = [*answers("random", OURS, origin="/home/u/mine.py"), *answers("random", THEIRS)]
+    episodes += answers("oracle", OURS, origin="/home/u/mine.py")
+    found = compare(score_rows(episodes))
+    tested = [(c.group.agent, c.group.is_shipped, c.reference) for c in found]
+    assert tested == [("oracle", False, "random"), ("random", False, "random")]
+    shared = "abc"
+    assert found[1].difference == pytest.approx(sum(OURS[key] - THEIRS[key] for key in shared) / 3)
+
+
+def test_a_baseline_that_looks_at_nothing_is_tested_once_for_all_budgets() -> None:
+    episodes = []
+    for budget in (3, 7, 15):
+        episodes += answers("random", THEIRS, query__budget=budget)
+        episodes += answers("grid-centroid", OURS, query__budget=budget)
+        episodes += answers("vlm", OURS, query__budget=budget, model="qwen", rois_used=budget)
+    found = compare(score_rows(episodes))
+    tested = [(c.group.agent, c.budgets) for c in found]
+    assert tested == [("grid-centroid", (3, 7, 15)), ("vlm", (3,)), ("vlm", (7,)), ("vlm", (15,))]
+
+
+def test_under_jitter_the_reference_is_the_jittered_parent() -> None:
+    jitter: dict[str, Any] = {"controls": {"jitter": 0.25}}
+    (found,) = compare(score_rows([*answers("vlm", OURS, **jitter), *answers("parent-centre", THEIRS, **jitter)]))
+    assert (found.group.agent, found.reference) == ("vlm", "jittered-parent")
+
+
 def test_rows_under_different_controls_are_not_compared() -> None:
     jittered = answers("mine", OURS, controls={"jitter": 0.25})
     assert compare(score_rows([*jittered, *answers("random", THEIRS)])) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pathnav.errors import RecordError
-from pathnav.report.load import load_run
+from pathnav.report.load import EpisodeResult, load_run
 from support.records import result, write_run
 
 
@@ -69,3 +69,27 @@ def test_a_folder_that_is_not_a_run_is_refused(tmp_path: Path) -> None:
 def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="is not a folder"):
         load_run(tmp_path / "nowhere")
+
+
+def test_only_the_latest_plan_is_read_and_earlier_results_are_counted(tmp_path: Path) -> None:
+    records = [result(agent="old"), result(agent="older"), result(agent="new")]
+    run = load_run(write_run(tmp_path / "r", records, earlier=2))
+    assert [episode.agent for episode in run.results] == ["new"]
+    assert (run.planned, run.n_earlier) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("agent", "origin", "is_shipped"),
+    [
+        ("random", "pathnav 0.1.0", True),
+        ("random", "pathnav_baselines.random_window", True),
+        ("oracle", "pathnav.localise.oracle", True),
+        ("random", "/home/u/mine.py", False),
+        ("random", "pathnav.py", False),
+        ("random", "pathnav 0.py", False),
+        ("random", "pathnav-extras 0.1.0", False),
+        ("mine", "pathnav 0.1.0", False),
+    ],
+)
+def test_an_agent_is_pathnavs_own_by_name_and_origin(agent: str, origin: str, is_shipped: bool) -> None:
+    assert EpisodeResult.model_validate(result(agent=agent, origin=origin)).is_shipped is is_shipped

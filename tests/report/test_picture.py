@@ -109,6 +109,7 @@ def run_folder(tmp_path: Path, slide: Slide) -> Path:
         rois_used=1,
         box=[600, 400, 300, 300],
         target=[900, 500, 300, 300],
+        scored_target=None,
         reported=[600, 400, 300, 300],
         model="qwen",
     )
@@ -127,6 +128,16 @@ def test_a_recorded_episode_draws_as_it_did_live(run_folder: Path, slide: Slide)
         max_side_px=700,
     )
     assert drawn == live
+
+
+def test_the_target_is_drawn_where_it_was_scored(run_folder: Path, slide: Slide) -> None:
+    path = run_folder / "episodes" / "key000" / "result.json"
+    record = json.loads(path.read_text())
+    drawn = []
+    for target in ([2900, 500, 300, 300], [2700, 500, 300, 300]):
+        path.write_text(json.dumps({**record, "target": target, "scored_target": [2700, 500, 300, 300]}))
+        drawn.append(draw_episode(run_folder, "key000", max_side_px=700))
+    assert drawn[0] == drawn[1]
 
 
 def test_declared_draws_have_no_final_box_in_the_picture(run_folder: Path) -> None:

@@ -10,8 +10,9 @@ from pathnav.report import draw_episode, make_report
 from pathnav.report.render import render
 from pathnav.run.agent_choice import AgentChoice
 from pathnav.run.case import Case, SlideFacts, SlideSource
+from pathnav.run.description import describe_run
 from pathnav.run.episode import run_episode
-from pathnav.run.folder import RunFolder, describe_run
+from pathnav.run.folder import RunFolder
 from pathnav.run.open_slides import OpenSlides
 from pathnav.run.plan import episodes
 from support.blot_slide import write_blot_slide
@@ -55,3 +56,8 @@ def test_draws_are_reported_as_expectations(run_folder: Path) -> None:
 def test_every_episode_can_be_drawn(run_folder: Path) -> None:
     for path in (run_folder / "episodes").iterdir():
         assert max(draw_episode(run_folder, path.name, max_side_px=400).size) <= 400
+
+
+def test_the_harness_s_agents_are_known_as_pathnavs_own(run_folder: Path) -> None:
+    report = make_report(run_folder)
+    assert all(row.group.is_shipped and len(row.group.configuration) == 20 for row in report.rows)

@@ -120,9 +120,99 @@ def test_settings_are_told_only_where_they_differ(tmp_path: Path) -> None:
     assert "vlm (guides=False)" in text and "grid" not in text
 
 
+def test_settings_of_one_name_in_two_parts_are_told_apart(tmp_path: Path) -> None:
+    chosen: list[tuple[int, float]] = [(1, 0.0), (2, 0.5)]
+    records = [
+        on("a", "vlm", 0.1, settings={"temperature": ours}, decoding={"temperature": theirs}) for ours, theirs in chosen
+    ]
+    text = render(report_of(tmp_path, records))
+    assert "vlm (decoding.temperature=0.0; settings.temperature=1)" in text
+
+
+def test_rows_that_differ_in_code_alone_are_told_apart_by_their_hash(tmp_path: Path) -> None:
+    records = [on("a", "mine", 0.1, origin="/home/u/mine.py", configuration=c) for c in ("1234567890", "abcdefghij")]
+    text = render(report_of(tmp_path, records))
+    assert "mine (configuration 1234567)" in text and "mine (configuration abcdefg)" in text
+
+
+def test_a_user_s_random_is_not_called_pathnavs_nor_set_beside_the_paper(tmp_path: Path) -> None:
+    theirs = {"origin": "/home/u/mine.py", "configuration": "f" * 20}
+    both = render(report_of(tmp_path / "both", [on("a", "random", 0.1), on("a", "random", 0.2, **theirs)]))
+    assert "random (pathnav's own)" in both and "random (not pathnav's: mine.py)" in both
+    alone = render(report_of(tmp_path / "alone", [on("a", "random", 0.2, **theirs)]))
+    assert "random (not pathnav's" in alone and "paper: Random sampling" not in alone
+
+
+def test_a_file_agent_called_oracle_is_no_control(tmp_path: Path) -> None:
+    text = render(report_of(tmp_path, [on("a", "oracle", 0.1, origin="/home/u/mine.py")]))
+    assert "control" not in text and "oracle (not pathnav's: mine.py)" in text
+
+
+@pytest.mark.parametrize(
+    ("controls", "named"),
+    [
+        ({"jitter": 0.25}, "jitter 0.25"),
+        ({"swapped_findings": True}, "swapped findings"),
+        ({"blank_images": True, "jitter": 0.1}, "blank images, jitter 0.1"),
+    ],
+)
+def test_controls_stand_above_every_table_and_the_paper_is_left_out(
+    tmp_path: Path, controls: dict[str, Any], named: str
+) -> None:
+    records = [on("a", agent, 0.1, controls=controls) for agent in ("random", "parent-centre", "vlm")]
+    report = report_of(tmp_path, records)
+    assert all(table.title.endswith(f", under {named}") for table in tables(report)) and len(tables(report)) == 4
+    assert report.title.endswith(f", under {named}")
+    text = render(report)
+    assert "paper: " not in text and "The paper's rows are left out" in text and "Control " in text
+    assert report.as_json()["paper"]["rows"] == [] and report.as_json()["controls"] == [named]
+    assert "paper" not in {line["source"] for line in csv.DictReader(io.StringIO(render(report, Form.CSV)))}
+    assert all(
+        json.loads(line["controls"]) == controls for line in csv.DictReader(io.StringIO(render(report, Form.CSV)))
+    )
+
+
+def test_rows_with_and_without_a_control_name_it_each(tmp_path: Path) -> None:
+    records = [on("a", "vlm", 0.1), on("a", "vlm", 0.1, controls={"blank_images": True})]
+    text = render(report_of(tmp_path, records))
+    assert "vlm (blank images)" in text and "vlm (no control)" in text
+
+
+def test_a_jittered_parent_is_called_so_in_the_table(tmp_path: Path) -> None:
+    text = render(report_of(tmp_path, [on("a", "parent-centre", 0.1, controls={"jitter": 0.25})]))
+    assert line_of(text, "jittered-parent") and not any(line.startswith("parent-centre") for line in text.splitlines())
+
+
+def test_a_budget_of_the_user_s_own_is_named_at_no_magnification(tmp_path: Path) -> None:
+    """5 is the tight budget at 2.5x, but 6 and 4 are nobody's."""
+    asked = ((2.5, 5), (10, 6), (40, 4))
+    records = [on("a", "vlm", 0.1, query__magnification=m, query__budget=budget) for m, budget in asked]
+    report = report_of(tmp_path, records)
+    assert "tight" not in render(report) and line_of(render(report), "vlm").split()[1] == "5/6/4"
+    assert {row["budget_name"] for row in report.as_json()["rows"]} == {None}
+
+
+def test_budgets_of_a_sweep_have_a_line_each(tmp_path: Path) -> None:
+    asked = [(2.5, 5), (10, 3), (2.5, 10), (10, 7), (2.5, 8)]
+    records = [on("a", "vlm", 0.1, query__magnification=m, query__budget=budget) for m, budget in asked]
+    overview = tables(report_of(tmp_path, records))[0]
+    ours = [str(line.entries[1]) for line in overview.lines if not line.is_papers]
+    assert sorted(ours) == ["8/-", "base 10/7", "tight 5/3"]
+
+
+def test_earlier_results_of_the_folder_are_said_to_be_there(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", [on("a", "forgotten", 0.1), on("a", "vlm", 0.1)], earlier=1)
+    for form in (Form.TEXT, Form.MARKDOWN):
+        said = render(make_report(folder), form)
+        assert "The folder also holds 1 result of earlier plans, which is not shown here" in said
+        assert "forgotten" not in said
+
+
 def test_too_few_slides_for_a_small_p_is_said(tmp_path: Path) -> None:
     records = [on(slide, agent, 0.1) for slide in "abc" for agent in ("vlm", "random")]
-    assert "With 3 slides no permutation test by slide can reach p below 0.25." in render(report_of(tmp_path, records))
+    assert "With 3 slides no permutation test by slide can reach p below about 0.25." in render(
+        report_of(tmp_path, records)
+    )
 
 
 def test_without_any_target_nothing_stands_beside_the_paper(tmp_path: Path) -> None:
@@ -158,7 +248,13 @@ def test_csv_has_one_line_a_score_and_keeps_unknown_empty(report: Report) -> Non
 def test_json_is_complete_and_has_no_nan(report: Report) -> None:
     document = json.loads(json.dumps(report.as_json(), allow_nan=False))
     assert document["format"] == "pathnav-report-1"
-    assert document["episodes"] == {"planned": 20, "answered": 17, "lost": 1, "unfinished": ["key018", "key019"]}
+    assert document["episodes"] == {
+        "planned": 20,
+        "answered": 17,
+        "lost": 1,
+        "unfinished": ["key018", "key019"],
+        "earlier": 0,
+    }
     model = next(row for row in document["rows"] if row["agent"] == "vlm")
     assert model["scores"]["cost_usd"]["value"] is None
     assert model["scores"]["miou"]["n_slides"] == 5

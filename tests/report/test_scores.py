@@ -15,12 +15,19 @@ def episode(**changes: Any) -> EpisodeResult:
     return EpisodeResult.model_validate(result(**changes))
 
 
-def on(slide: str, query: str = "n1", **changes: Any) -> EpisodeResult:
-    return episode(slide__fingerprint=slide, query__id=query, **changes)
+def on(slide: str, finding: str = "n1", **changes: Any) -> EpisodeResult:
+    return episode(slide__fingerprint=slide, query__finding=finding, **changes)
 
 
-NO_BOX = {"outcome": "no_report", "box": None, "reported": None, "iou": 0.0, "iou_fallback": 0.5, "iou_any": 0.0}
-LOST = {"outcome": "infra_error", "box": None, "iou": None, "iou_fallback": None, "iou_any": None}
+NO_BOX: dict[str, Any] = {
+    "outcome": "no_report",
+    "box": None,
+    "reported": None,
+    "iou": 0.0,
+    "iou_fallback": 0.5,
+    "iou_any": 0.0,
+}
+LOST: dict[str, Any] = {"outcome": "infra_error", "box": None, "iou": None, "iou_fallback": None, "iou_any": None}
 
 
 def only_row(episodes: list[EpisodeResult]) -> Row:
@@ -141,12 +148,15 @@ def test_five_slides_are_not_thin() -> None:
         {"controls": {"jitter": 0.25}},
         {"decoding": {"temperature": 1}},
         {"version": "1"},
+        {"configuration": "abc"},
+        {"origin": "/home/u/mine.py"},
+        {"controls": {"swapped_findings": True}},
         {"query__budget": 3},
         {"query__magnification": 40},
     ],
 )
 def test_what_differs_in_what_was_chosen_is_never_averaged(other: dict[str, Any]) -> None:
-    assert len(score_rows([on("a"), on("a", **other)])) == 2
+    assert len(score_rows([episode(), episode(**other)])) == 2
 
 
 def test_scores_do_not_depend_on_the_order_of_episodes() -> None:
@@ -157,3 +167,39 @@ def test_scores_do_not_depend_on_the_order_of_episodes() -> None:
 def test_every_score_of_the_protocol_has_a_column() -> None:
     asked = "miou iou_at_0.3 valid_box_rate miou_valid miou_fallback iou_any rois_used steps examined_mm2 pixels_sent"
     assert {*asked.split(), "tokens_input", "tokens_output", "cost_usd", "seconds"} == {m.name for m in METRICS}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"query__region": [0, 0, 4000, 3000]},
+        {"target": [500, 500, 900, 900]},
+        {"query__finding": "another"},
+        {"query__magnification": 40},
+        {"slide__fingerprint": "b"},
+    ],
+)
+def test_a_query_with_another_region_target_or_finding_is_another_query(changed: dict[str, Any]) -> None:
+    first, second = episode(), episode(**changed)
+    assert first.query_key != second.query_key
+    assert not any(row.repeats > 1 for row in score_rows([first, second]))
+
+
+def test_an_option_cannot_hide_another_of_the_same_name() -> None:
+    """An agent's own `temperature` beside the model's."""
+    episodes = [episode(settings={"temperature": ours}, decoding={"temperature": 0}) for ours in (1, 2)]
+    assert len(score_rows(episodes)) == 2
+
+
+def test_the_spread_over_repeats_compares_the_same_queries() -> None:
+    """Repeat 1 lost the easy query: its mean over what is left says nothing about repeats."""
+    easy = [on("a", repeat=0, iou=0.9), on("a", repeat=1, **LOST)]
+    hard = [on("b", repeat=0, iou=0.1), on("b", repeat=1, iou=0.1)]
+    assert cell("miou", easy + hard).sd_repeats == pytest.approx(0.0)
+    assert cell("miou", [easy[0], hard[1]]).sd_repeats is None
+
+
+def test_parent_centre_on_jittered_regions_is_the_jittered_parent() -> None:
+    jittered = only_row([on("a", controls={"jitter": 0.25})]).group
+    assert (jittered.agent, jittered.controls) == ("jittered-parent", '{"jitter": 0.25}')
+    assert only_row([on("a", controls={"jitter": 0.25}, origin="/home/u/mine.py")]).group.agent == "parent-centre"

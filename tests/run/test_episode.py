@@ -1,42 +1,15 @@
 """How an episode ends, whatever happens in it, and what its record says."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pathnav.localise.environment import Environment
-from pathnav.model import ChatSettings
-from pathnav.run.record import read_events
-from pathnav.run.request import locate
 from support.chat_server import ChatServer, call, failure
 from support.commands import Bench
+from support.episodes import ask, endpoint, events, stored
 
 REPORT = {"conclusion": "here", "bbox": [600, 600, 100, 100], "confidence": 0.7}
-
-
-def ask(bench: Bench, agent: str | type, **changes: Any) -> dict[str, Any]:
-    """Ask for node a1 and return what `result.json` says."""
-    out = bench.folder / "out"
-    question = {"tree": bench.tree, "query_id": "a1", **changes.pop("question", {})}
-    locate(bench.slide, agent=agent, out=out, **question, **changes)
-    return stored(out)
-
-
-def stored(out: Path) -> dict[str, Any]:
-    (path,) = (out / "episodes").glob("*/result.json")
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
-
-
-def events(out: Path) -> list[dict[str, Any]]:
-    (path,) = (out / "episodes").glob("*/events.jsonl")
-    return read_events(path)
-
-
-def endpoint(server: ChatServer) -> ChatSettings:
-    return ChatSettings(base_url=server.base_url, model="canned")
 
 
 def test_a_users_agent_looks_reports_and_is_scored(bench: Bench) -> None:

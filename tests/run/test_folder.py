@@ -1,17 +1,27 @@
 """Whose a folder is, and leaving no trace of what never began."""
 
+import contextlib
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from pathnav.errors import ConfigError, RecordError
-from pathnav.run.folder import RunFolder, describe_run
+from pathnav.run.description import describe_run
+from pathnav.run.folder import RunFolder
 
 
 def description(*keys: str, **changes: object) -> dict[str, object]:
     plain = describe_run("n", {"budget": 3}, seed=1, episodes=keys, started="2026-01-01T00:00:00+00:00")
     return {**plain, **changes}
+
+
+def opened(path: Path, *keys: str, **changes: object) -> None:
+    """Open a folder for a run that ends at once."""
+    with contextlib.closing(RunFolder(path)) as folder:
+        folder.open(description(*keys, **changes))
 
 
 def everything(folder: Path) -> dict[Path, bytes]:
@@ -27,14 +37,14 @@ def test_a_new_folder_is_made_with_its_parents(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_and_one_of_ours_are_taken(tmp_path: Path) -> None:
-    RunFolder(tmp_path).open(description("k1"))
+    opened(tmp_path, "k1")
     RunFolder(tmp_path).check()
 
 
 def test_a_folder_that_was_killed_while_it_was_made_is_taken(tmp_path: Path) -> None:
     (tmp_path / ".run.json.1-2.tmp").write_text("{")
     (tmp_path / "episodes").mkdir()
-    RunFolder(tmp_path).open(description("k1"))
+    opened(tmp_path, "k1")
 
 
 @pytest.mark.parametrize("name", ["notes.txt", ".hidden", "images"])
@@ -42,7 +52,7 @@ def test_a_folder_with_something_else_in_it_is_refused(tmp_path: Path, name: str
     (tmp_path / name).write_text("mine")
     before = everything(tmp_path)
     with pytest.raises(ConfigError, match=r"is not empty and has no run\.json"):
-        RunFolder(tmp_path).open(description("k1"))
+        opened(tmp_path, "k1")
     assert everything(tmp_path) == before
 
 
@@ -59,9 +69,9 @@ def test_a_file_and_a_run_of_another_format_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_same_run_again_leaves_its_description_as_it_is(tmp_path: Path) -> None:
-    RunFolder(tmp_path).open(description("k1"))
+    opened(tmp_path, "k1")
     before = (tmp_path / "run.json").read_bytes()
-    RunFolder(tmp_path).open(description("k1", started="2027-01-01T00:00:00+00:00"))
+    opened(tmp_path, "k1", started="2027-01-01T00:00:00+00:00")
     assert (tmp_path / "run.json").read_bytes() == before
 
 
@@ -71,7 +81,7 @@ def test_another_scenario_adds_keys_and_keeps_what_was_asked_before(tmp_path: Pa
     folder.open(description("k2", "k3", scenario={"budget": 9}))
     folder.open(description("k4", scenario={"budget": 12}))
     found = folder.description()
-    assert found["episodes"] == ["k1", "k2", "k3", "k4"]
+    assert (found["episodes"], found["earlier_episodes"]) == (["k4"], ["k1", "k2", "k3"])
     assert found["scenario"] == {"budget": 12}
     assert [earlier["scenario"] for earlier in found["earlier"]] == [{"budget": 3}, {"budget": 9}]
 
@@ -90,6 +100,7 @@ def test_undo_in_a_folder_that_was_there_restores_it(tmp_path: Path) -> None:
     first.open(description("k1"))
     first.make_episode("k1").joinpath("result.json").write_text("{}")
     first.images.save(b"old")
+    first.close()
     before = everything(tmp_path)
     second = RunFolder(tmp_path)
     second.open(description("k2", scenario={"budget": 9}))
@@ -103,5 +114,40 @@ def test_a_description_names_versions_machine_and_seed() -> None:
     found = json.loads(json.dumps(description("k1")))
     assert found["format"] == "pathnav-run-1"
     assert found["seed"] == 1
-    assert found["versions"]["numpy"]
+    for package in ("numpy", "imagecodecs", "tifffile", "scikit-image", "openai"):
+        assert found["versions"][package], package
     assert found["machine"]["cpus"] >= 1
+
+
+def test_a_plan_that_is_run_again_counts_as_the_latest(tmp_path: Path) -> None:
+    opened(tmp_path, "k1", "k2")
+    opened(tmp_path, "k2", "k3", scenario={"budget": 9})
+    opened(tmp_path, "k1", "k2")
+    found = RunFolder(tmp_path).description()
+    assert (found["episodes"], found["earlier_episodes"]) == (["k1", "k2"], ["k3"])
+
+
+def test_a_folder_in_use_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    with contextlib.closing(RunFolder(tmp_path)) as first:
+        first.open(description("k1"))
+        first.open(description("k1"))
+        before = everything(tmp_path)
+        for attempt in (RunFolder(tmp_path).check, lambda: RunFolder(tmp_path).open(description("k2"))):
+            with pytest.raises(ConfigError, match="is in use by another run"):
+                attempt()
+        assert everything(tmp_path) == before
+    opened(tmp_path, "k2")
+
+
+def test_the_lock_of_a_killed_process_is_gone(tmp_path: Path) -> None:
+    script = "import pathlib, sys\nfrom pathnav.run.lock import take\n"
+    script += "held = take(pathlib.Path(sys.argv[1]))\nprint(flush=True)\ninput()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        with pytest.raises(ConfigError, match="is in use by another run"):
+            RunFolder(tmp_path).check()
+        holder.kill()
+    opened(tmp_path, "k1")

@@ -1,5 +1,6 @@
 """The key of an episode changes with all that can change its result, and with nothing else."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,7 @@ def test_what_cannot_change_the_result_is_not_in_the_key(same: Episode) -> None:
         episode(replace(CASE, slide=replace(CASE.slide, fingerprint="g"))),
         episode(replace(CASE, slide=replace(CASE.slide, mpp_um=(0.5, 0.51)))),
         episode(replace(CASE, slide=replace(CASE.slide, reader="tiffslide"))),
+        episode(replace(CASE, slide=replace(CASE.slide, objective_power=20.0))),
         episode(replace(CASE, query=replace(QUERY, finding="stroma"))),
         episode(replace(CASE, query=replace(QUERY, budget=4))),
         episode(replace(CASE, query=replace(QUERY, region=Box(0, 0, 900, 901)))),
@@ -87,18 +89,73 @@ def test_the_code_of_an_agent_in_a_file_is_in_the_key(bench: Bench) -> None:
     assert episode(agent=bench.agent("Looker")).key != before
 
 
-def test_the_code_of_a_tool_in_a_file_is_in_the_key(tmp_path: Path) -> None:
-    tool = tmp_path / "tool.py"
-    text = (
-        "from pydantic import BaseModel\n"
-        "class Zoom:\n"
-        "    name, description, Arguments = 'zoom', 'Zoom.', BaseModel\n"
-        "    def call(self, environment, arguments): ...\n"
+TOOL = """
+from pydantic import BaseModel
+class Zoom:
+    name, description, Arguments = 'zoom', 'Zoom.', BaseModel
+    def call(self, environment, arguments): ...
+"""
+
+
+def write_tool(folder: Path, text: str = TOOL) -> dict[str, Any]:
+    """Write a tool and return the options that name it."""
+    folder.mkdir(exist_ok=True)
+    (folder / "tool.py").write_text(
+        text.replace("BaseModel\n    def", "type('A', (BaseModel,), {'__annotations__': {'x': int}})\n    def")
     )
-    tool.write_text(text)
-    before = episode(options={"tools": [f"{tool}:Zoom"]}).key
-    tool.write_text(text + "# mended\n")
-    assert episode(options={"tools": [f"{tool}:Zoom"]}).key != before
+    return {"tools": [f"{folder / 'tool.py'}:Zoom"]}
+
+
+def test_the_code_of_a_tool_is_in_the_key_and_its_place_is_not(tmp_path: Path) -> None:
+    before = episode(options=write_tool(tmp_path / "here"))
+    moved = episode(options=write_tool(tmp_path / "there"))
+    assert (moved.key, moved.agent.configuration) == (before.key, before.agent.configuration)
+    mended = episode(options=write_tool(tmp_path / "here", TOOL + "# mended\n"))
+    assert mended.key != before.key
+    assert mended.agent.configuration != before.agent.configuration
+    assert BASE.key != before.key
+
+
+def test_the_configuration_is_the_agents_alone() -> None:
+    alike = [
+        episode(seed=1, repeat=2),
+        episode(replace(CASE, query=replace(QUERY, budget=4))),
+        episode(replace(CASE, target=None, controls={"blank_images": True})),
+        episode(replace(CASE, slide=replace(CASE.slide, fingerprint="g"))),
+    ]
+    assert {one.agent.configuration for one in alike} == {BASE.agent.configuration}
+    others = [
+        episode(agent="random"),
+        episode(options={"guides": False}),
+        episode(model=replace(MODEL, model="n")),
+        episode(model=replace(MODEL, temperature=0.5)),
+    ]
+    assert len({one.agent.configuration for one in [BASE, *others]}) == 5
+
+
+def test_the_code_of_an_agent_in_a_file_is_in_its_configuration(bench: Bench) -> None:
+    before = AgentChoice.of(bench.agent("Looker")).configuration
+    with (bench.folder / "agents.py").open("a") as file:
+        file.write("\n# mended\n")
+    assert AgentChoice.of(bench.agent("Looker")).configuration != before
+
+
+def test_an_installed_agent_is_known_by_its_package_and_version() -> None:
+    from pathnav import __version__
+
+    assert AgentChoice.of("random").key_fields["origin"] == f"pathnav {__version__}"
+
+
+def test_the_code_of_an_agent_in_a_module_is_in_its_configuration(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(bench.folder))
+    monkeypatch.delitem(sys.modules, "agents", raising=False)
+    before = AgentChoice.of("agents:Looker")
+    assert (before.key_fields["origin"], len(before.key_fields["code"])) == ("agents", 64)
+    code = (bench.folder / "agents.py").read_text()
+    (bench.folder / "other_agents.py").write_text(code + "\n# mended\n")
+    assert AgentChoice.of("other_agents:Looker").key_fields["code"] != before.key_fields["code"]
 
 
 def test_models_come_first_then_case_by_case() -> None:
@@ -123,14 +180,21 @@ def test_the_same_question_from_two_copies_of_a_slide_is_asked_once() -> None:
     assert [one.case.source.path for one in plan] == ["a.svs"]
 
 
-def test_a_model_is_sent_its_own_seed_or_the_episodes_with_the_repeat() -> None:
+def test_a_model_is_sent_its_own_seed_or_that_of_the_repetition() -> None:
     settings = episode(seed=5, repeat=2).chat_settings
     assert settings is not None
-    assert settings.seed == 7
+    assert settings.seed == episode(seed=5, repeat=2).own_seed
     own = episode(model=replace(MODEL, seed=99), seed=5).chat_settings
     assert own is not None
     assert own.seed == 99
     assert episode(agent="random").chat_settings is None
+
+
+def test_no_repetition_has_the_seed_of_another_run() -> None:
+    assert episode(seed=7).own_seed == 7
+    seeds = {episode(seed=seed, repeat=repeat).own_seed for seed in range(20) for repeat in range(5)}
+    assert len(seeds) == 100
+    assert all(0 <= seed < 2**31 for seed in seeds)
 
 
 def test_the_oracle_is_not_asked_what_nobody_knows() -> None:

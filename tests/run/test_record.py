@@ -169,3 +169,35 @@ def test_an_image_that_is_gone_or_changed_is_refused(tmp_path: Path) -> None:
     store.path(name).unlink()
     with pytest.raises(RecordError, match="cannot be read"):
         store.load(name)
+
+
+def test_a_log_in_use_is_not_opened_and_not_cut(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    with EventLog(path) as log:
+        log.append({"id": "a"})
+        with path.open("ab") as torn:
+            torn.write(b'{"half')
+        before = path.read_bytes()
+        with pytest.raises(RecordError, match="is in use by another run"):
+            EventLog(path)
+        assert path.read_bytes() == before
+
+
+def test_what_another_writer_appended_is_never_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    with EventLog(path) as log:
+        log.append({"id": "a"})
+        foreign = path.read_bytes().replace(b'"a"', b'"b"')
+        with path.open("ab") as other:
+            other.write(foreign)
+        log.append({"id": "c"})
+    assert [event["id"] for event in read_events(path)] == ["a", "b", "c"]
+
+
+def test_a_secret_stands_in_no_event_and_a_short_key_is_none(tmp_path: Path) -> None:
+    event = {"id": "a", "parts": [{"sk-secret": "said sk-secret"}], "n": 1}
+    with EventLog(tmp_path / "one.jsonl", secret="sk-secret") as log:
+        assert log.append(event)["parts"] == [{"[key]": "said [key]"}]
+    assert "sk-secret" not in (tmp_path / "one.jsonl").read_text()
+    with EventLog(tmp_path / "two.jsonl", secret="s") as log:
+        assert log.append(event)["parts"] == event["parts"]

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pathnav.cohort.query import Query, Target
 from pathnav.geometry import Box
 from pathnav.localise.report_made import Report
+from pathnav.run.case import Case, SlideFacts, SlideSource
 from pathnav.run.scoring import Score, score
 
 WHOLE = Box(0, 0, 1000, 1000)
@@ -65,3 +68,38 @@ def test_a_target_wider_than_the_slide_can_be_hit_exactly() -> None:
 
 def test_nothing_is_scored_where_nobody_knows_the_target() -> None:
     assert score(Report(Box(300, 300, 200, 200)), QUERY, None, WHOLE) == Score(None, None, None, None)
+
+
+def clipped_iou(reported: Box, target: Box, region: Box, whole: Box) -> float:
+    """Score one box by the words of the protocol, per side and with plain numbers, for boxes that fit the slide."""
+    overlap = 1.0
+    sides = [
+        (reported.centre[0], target.x, target.width, region.x, region.right, whole.x, whole.right),
+        (reported.centre[1], target.y, target.height, region.y, region.bottom, whole.y, whole.bottom),
+    ]
+    for centre, start, side, region_from, region_to, from_, to in sides:
+        answer = min(max(min(max(centre, region_from), region_to) - side / 2, from_), to - side)
+        truth = min(max(start, from_), to - side)
+        overlap *= max(0.0, min(answer, truth) + side - max(answer, truth))
+    return overlap / (2 * target.width * target.height - overlap)
+
+
+offsets = st.integers(-3, 3).map(lambda n: n * 700)
+positions = st.integers(-60, 460)
+
+
+@given(x=offsets, y=offsets, truth=st.tuples(positions, positions), said=st.tuples(positions, positions))
+def test_the_scanned_area_may_lie_anywhere_on_the_plane(
+    x: int, y: int, truth: tuple[int, int], said: tuple[int, int]
+) -> None:
+    whole = Box(x, y, 500, 400)
+    region = Box(x + 20, y + 30, 470, 360)
+    target = Box(x + truth[0], y + truth[1], 90, 70)
+    query = Query("slide-1", 10.0, "tumour", region, 90, 70, budget=3)
+    report = Report(Box.centred((x + said[0], y + said[1]), 30, 20))
+    case = Case(SlideSource("a.mrxs"), SlideFacts("f", (0.5, 0.5), "openslide", whole, False), query, Target(target))
+    found = score(report, query, case.target, whole)
+    assert found.iou == pytest.approx(clipped_iou(report.box, target, region, whole), abs=1e-9)
+    assert case.scored_target is not None
+    assert whole.holds(case.scored_target)
+    assert (case.scored_target == target) == whole.holds(target)

@@ -18,7 +18,7 @@ GENERIC = {"openslide.vendor": "generic-tiff"}
 def read(
     properties: dict[str, str | None], mpp: float | None = None, objective_power: float | None = None
 ) -> SlideMetadata:
-    return read_metadata("a.svs", properties, WIDTH, HEIGHT, mpp, objective_power)  # type: ignore[arg-type]
+    return read_metadata("a.svs", properties, WIDTH, HEIGHT, mpp=mpp, objective_power=objective_power)  # type: ignore[arg-type]
 
 
 def ome(pixels: str, more: str = "") -> dict[str, str | None]:

@@ -53,7 +53,7 @@ class RaisesItsBudget:
     broken = Rule.BUDGET
 
     def run(self, environment: Environment) -> None:
-        environment.budget += 2
+        environment._budget += 2
         while environment.rois_left:
             environment.extract_roi(middle(environment))
         environment.report(middle(environment))
@@ -161,7 +161,7 @@ class SwapsTheQuery:
     def run(self, environment: Environment) -> None:
         from dataclasses import replace
 
-        environment.query = replace(environment.query, target_width=1.0)
+        environment._query = replace(environment.query, target_width=1.0)
         environment.report(middle(environment))
 
 

@@ -25,6 +25,14 @@ class Looker:
         environment.report(box, conclusion="there", confidence=0.5)
 
 
+class Whole:
+    """Look at the whole search region and report it."""
+
+    def run(self, environment):
+        environment.extract_roi(environment.query.region)
+        environment.report(environment.query.region)
+
+
 class Oracle:
     """Call itself what the control is called."""
 

@@ -25,7 +25,9 @@ def result(**changes: Any) -> dict[str, Any]:
             "organ": None,
         },
         "target": [500, 500, 1000, 1000],  # null: nothing to score against
+        "scored_target": [500, 500, 1000, 1000],  # the target moved into the slide
         "agent": "parent-centre",
+        "origin": "pathnav 0.1.0",  # package, module, or file of the class
         "version": "0",
         "settings": {},
         "model": None,
@@ -64,15 +66,20 @@ def result(**changes: Any) -> dict[str, Any]:
     return record
 
 
-def write_run(folder: Path, records: list[dict[str, Any]], *, planned: int | None = None) -> Path:
-    """Write a run folder with one finished episode a record, and `planned` episodes in all in run.json."""
+def write_run(folder: Path, records: list[dict[str, Any]], *, planned: int | None = None, earlier: int = 0) -> Path:
+    """Write a run folder with one finished episode a record, and `planned` episodes in all in run.json.
+
+    The first `earlier` records are those of an earlier plan.
+    """
     for number, record in enumerate(records):
         episode = folder / "episodes" / f"key{number:03d}"
         episode.mkdir(parents=True)
         (episode / "events.jsonl").write_text("")
         (episode / "result.json").write_text(json.dumps({**record, "key": episode.name}))
     total = len(records) if planned is None else planned
-    plan = {"format": "pathnav-run-1", "name": folder.name, "episodes": [f"key{n:03d}" for n in range(total)]}
+    keys = [f"key{number:03d}" for number in range(total)]
+    plan: dict[str, Any] = {"format": "pathnav-run-1", "name": folder.name}
+    plan |= {"episodes": keys[earlier:], "earlier_episodes": keys[:earlier]}
     folder.mkdir(exist_ok=True)
     (folder / "run.json").write_text(json.dumps(plan))
     return folder
