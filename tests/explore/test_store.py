@@ -17,6 +17,7 @@ import pytest
 from pathnav.errors import RecordError
 from pathnav.explore import Schedule, ScorerConfiguration, ScoreStore, Source, TileScore, TileTree, TopK, explore
 from pathnav.geometry import Box
+from support.store_writers import write_many
 from support.tile_scorers import Logging, Noting
 
 CONFIGURATION = ScorerConfiguration("test", "1", {}, 256)
@@ -147,15 +148,9 @@ def test_threads_may_share_a_store(tmp_path: Path) -> None:
             assert found == [SCORES[0]] * 50
 
 
-def write_many(path: Path, start: int) -> None:
-    with ScoreStore(path) as store:
-        for n in range(start, start + 100):
-            store.add(CONFIGURATION, "slide", 40.0, [(Box(n, 0, 1, 1), TileScore(True, 0.5, Source.WORD, start))])
-
-
 def test_processes_may_open_and_write_at_once(tmp_path: Path) -> None:
     path, context = tmp_path / "scores.sqlite", multiprocessing.get_context("spawn")
-    processes = [context.Process(target=write_many, args=(path, 50 * n)) for n in range(4)]
+    processes = [context.Process(target=write_many, args=(path, CONFIGURATION, 50 * n)) for n in range(4)]
     for process in processes:
         process.start()
     for process in processes:
