@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pathnav.errors import ConfigError
+from pathnav.errors import ConfigError, SlideError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,8 +80,14 @@ def make_phantom(
 
 
 def phantom_files(path: str | Path) -> PhantomFiles:
-    """Return the names of a phantom's three files for the name of its slide."""
+    """Return the names of a phantom's three files for the name of its slide.
+
+    Raises:
+        ConfigError: If the path names no file.
+    """
     slide = Path(path)
+    if not slide.name:
+        raise ConfigError(f"a phantom needs a file name such as demo.tiff, got {str(path)!r}")
     return PhantomFiles(slide, slide.with_suffix(".geojson"), slide.with_suffix(".tree.json"))
 
 
@@ -101,6 +107,19 @@ def _check(files: PhantomFiles, seed: int, side: int) -> None:
     for place in (files.slide, files.annotation, files.tree):
         if place.is_dir():
             raise ConfigError(f"{str(place)!r} is a folder; a phantom writes a file of that name")
+        if place.exists() and not _is_phantom(slide):
+            raise ConfigError(f"{str(place)!r} exists and is no phantom's: name another file, or move that one away")
+
+
+def _is_phantom(slide: Path) -> bool:
+    """Return whether a file is a phantom slide, which a phantom may replace with its truth."""
+    from pathnav.slide import open_slide
+
+    try:
+        with open_slide(slide) as opened:
+            return opened.is_phantom
+    except SlideError:
+        return False
 
 
 def _is_whole(number: object) -> bool:

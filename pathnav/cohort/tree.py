@@ -93,7 +93,7 @@ def _read_json(path: Path) -> dict[str, Any]:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise AnnotationError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise AnnotationError(f"{path}: is not JSON: {error}") from error
     if not isinstance(document, dict):
         raise AnnotationError(f"{path}: expected an object with format and slides, got {shown(document)}")

@@ -11,7 +11,7 @@ from pathnav.errors import RecordError
 from pathnav.localise.history import Message, Placement, chat_messages, image_names
 from pathnav.localise.recorded_chat import reply_fields
 from pathnav.localise.recorder import Event, Recorder
-from pathnav.model import ChatClient, Reply, Tokens, ToolCall
+from pathnav.model import ChatClient, ChatSettings, Reply, Tokens, ToolCall
 from pathnav.model.reply import parse_arguments
 
 
@@ -93,9 +93,17 @@ class Conversation:
             messages_added=list(history[start:]),
             messages_total=len(history),
             tools=[schema["function"]["name"] for schema in schemas],
+            tool_schemas=None if turn else list(schemas),
+            decoding=None if turn else _decoding(self.chat.settings),
             required_tool=required_tool,
             placement=str(self.placement),
         )
+
+
+def _decoding(settings: ChatSettings) -> dict[str, Any]:
+    """Return what is sent beside the messages; it is the same in every request of an episode."""
+    names = ("model", "temperature", "top_p", "max_tokens", "seed", "image_detail")
+    return {name: getattr(settings, name) for name in names}
 
 
 def _digest(*request: Any) -> str:

@@ -21,6 +21,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
+from pathnav.errors import ConfigError
 from pathnav.model import failures
 from pathnav.model.failures import CallFailed, Failure
 from pathnav.model.settings import ChatSettings
@@ -77,15 +78,16 @@ class Wire:
             timeout=self._http.timeout,
             max_retries=0,
             use_responses_api=False,
+            openai_proxy="",  # OPENAI_PROXY beside a client of our own is refused by langchain
             http_client=self._http,
-            http_async_client=openai.DefaultAsyncHttpxClient(verify=_no_tls()),  # never used, and else loads all CAs
+            http_async_client=openai.DefaultAsyncHttpxClient(trust_env=False, verify=_no_tls()),  # never used
             cache=False,  # a process-wide LangChain cache knows nothing of the images
         )
 
     def _http_client(self, connections: int) -> Any:
         """Return an httpx client of whichever httpx the installed openai is built on (httpx2 from openai 3 on)."""
         httpx = importlib.import_module(openai.DefaultHttpxClient.__mro__[1].__module__)
-        return openai.DefaultHttpxClient(
+        return self._client_or_sentence(
             timeout=httpx.Timeout(self._settings.timeout_s, connect=CONNECT_TIMEOUT_S, pool=None),
             limits=httpx.Limits(
                 max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=KEEPALIVE_S
@@ -95,6 +97,15 @@ class Wire:
             verify=self._settings.endpoint.startswith("https:") or _no_tls(),
             event_hooks={"request": [self._before_sending]},
         )
+
+    def _client_or_sentence(self, **options: Any) -> Any:
+        """Return the client, or say in one sentence which proxy of the environment it cannot use."""
+        try:
+            return openai.DefaultHttpxClient(**options)
+        except (ImportError, ValueError) as error:
+            raise ConfigError(
+                f"the proxy that the environment names (ALL_PROXY, HTTPS_PROXY, HTTP_PROXY) cannot be used: {error}"
+            ) from error
 
     def _before_sending(self, request: Any) -> None:
         self._meter.bytes_sent += int(request.headers.get("content-length", 0))

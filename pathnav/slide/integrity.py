@@ -55,8 +55,9 @@ def _check_file(path: Path) -> None:
 
 def _hint(folder: Path) -> str:
     """Return what to name instead of a folder that belongs to a slide."""
-    if folder.with_suffix(".mrxs").is_file():
-        return f", here {folder.with_suffix('.mrxs')}"
+    mirax = folder.with_suffix(".mrxs") if folder.name else folder  # "." and "/" have no name to change
+    if mirax.is_file():
+        return f", here {mirax}"
     instance = min(folder.glob("*.dcm"), default=None)
     return f", such as {instance} for the DICOM slide in it" if instance else ""
 

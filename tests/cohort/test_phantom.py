@@ -164,3 +164,24 @@ def test_a_killed_run_leaves_no_half_file_and_the_next_one_succeeds(tmp_path: Pa
     assert not [path for path in tmp_path.iterdir() if not path.name.endswith(".part")]
     files = make_phantom(tmp_path / "a.tiff", side=1024)
     assert all(path.stat().st_size for path in (files.slide, files.annotation, files.tree))
+
+
+@pytest.mark.parametrize("suffix", [".tiff", ".geojson", ".tree.json"])
+def test_a_file_that_is_no_phantoms_is_never_replaced(tmp_path: Path, suffix: str) -> None:
+    mine = tmp_path / f"mine{suffix}"
+    mine.write_text("my own work")
+    with pytest.raises(ConfigError, match="is no phantom's"):
+        make_phantom(tmp_path / "mine.tiff", side=1024)
+    assert mine.read_text() == "my own work"
+    assert list(tmp_path.iterdir()) == [mine]
+
+
+def test_a_phantom_may_be_drawn_anew(tmp_path: Path) -> None:
+    first = make_phantom(tmp_path / "a.tiff", side=1024).slide.read_bytes()
+    assert make_phantom(tmp_path / "a.tiff", side=1024, seed=1).slide.read_bytes() != first
+
+
+@pytest.mark.parametrize("path", ["", ".", "/"])
+def test_a_path_that_names_no_file_is_refused(path: str) -> None:
+    with pytest.raises(ConfigError, match="needs a file name"):
+        make_phantom(path, side=1024)

@@ -83,3 +83,19 @@ def test_tracing_and_gateway_variables_stop_the_start(name: str, value: str, mon
 @pytest.mark.parametrize("value", ["", "false", "0", "no", "FALSE"])
 def test_tracing_variables_that_say_off_are_no_hindrance(value: str) -> None:
     refuse_tracing({"LANGSMITH_TRACING": value, "LANGSMITH_GATEWAY": value, "LANGSMITH_API_KEY": "set"})
+
+
+@pytest.mark.parametrize(
+    ("name", "url"), [("ALL_PROXY", "socks5://127.0.0.1:9"), ("OPENAI_PROXY", "http://127.0.0.1:9")]
+)
+def test_a_proxy_of_the_environment_does_not_stand_before_loopback(
+    name: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, url)
+    ChatClient(ChatSettings(base_url="http://127.0.0.1:9", model="any")).close()
+
+
+def test_a_proxy_that_cannot_be_used_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "nonsense://127.0.0.1:9")
+    with pytest.raises(ConfigError, match="the proxy that the environment names"):
+        ChatClient(ChatSettings(base_url="http://example.org", model="any"))

@@ -184,3 +184,9 @@ def test_damage_is_not_looked_for_in_formats_with_their_own_layout(tmp_path: Pat
     (tmp_path / "a.mrxs").write_bytes(b"\xff\xd8\xff\xe0 preview")
     assert find_damage(str(tmp_path / "a.mrxs")) == ()
     assert find_damage("https://example.org/a.svs") == ()
+
+
+@pytest.mark.parametrize("path", [".", "/", "", ".."])
+def test_a_path_without_a_name_is_a_directory(path: str) -> None:
+    with pytest.raises(SlideError, match="is a directory"):
+        check_complete(path)
