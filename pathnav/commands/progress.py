@@ -24,13 +24,32 @@ def tell_of_the_stub(progress: "Progress") -> None:
         note(f"{STUB_MODEL} answers: pathnav's offline stub, which is no model (--model and --base-url name one)")
 
 
+class _Failures:
+    """Says once for each agent that it failed by itself: its episodes are scored, and a table alone would not tell."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def __call__(self, progress: "Progress") -> None:
+        latest = progress.latest
+        if latest is None or latest["reason"] is None or latest["outcome"] in ("infra_error", "interrupted"):
+            return
+        if latest["agent"] not in self._said:
+            self._said.add(latest["agent"])
+            note(
+                f"warning: agent {latest['agent']!r} failed, and is scored as it stood (said once): {latest['reason']}"
+            )
+
+
 @contextmanager
 def progress_shown() -> Iterator["OnProgress"]:
     """Give a callback that shows the progress of a run."""
     with _bar() if sys.stderr.isatty() else nullcontext(_Lines()) as show:
+        failures = _Failures()
 
         def on_progress(progress: "Progress") -> None:
             tell_of_the_stub(progress)
+            failures(progress)
             show(progress)
 
         yield on_progress
