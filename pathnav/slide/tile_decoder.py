@@ -5,6 +5,7 @@ the sharpness. Here each tile's bytes are read (`os.pread`, so threads share one
 which releases the interpreter lock. A slide is read this way only if tiles of every level come out as OpenSlide's do.
 """
 
+import itertools
 import os
 import weakref
 from collections.abc import Iterator, Mapping
@@ -14,11 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pathnav.slide.cache import decoded_tiles
 from pathnav.slide.openslide_reader import OpenSlideReader
 from pathnav.slide.reader import LevelDimensions, Patch, Rgb, Window, reader_errors, unreadable, white
 
 VENDORS = frozenset({"aperio", "generic-tiff"})  # others place tiles with overlaps or offsets of their own
 PROVED_TILES = 3  # of level 0, those with most bytes (not blank glass); 3 ms each
+
+_numbers = itertools.count()  # names decoders in the cache: an id() may be given to the next slide
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,6 +83,7 @@ class TileDecoder:
         self.properties = properties
         self._path = path
         self.levels = levels
+        self._number = next(_numbers)
         self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
         self._release = weakref.finalize(self, os.close, self._descriptor)
 
@@ -90,7 +95,7 @@ class TileDecoder:
             part = window.intersection(place.area(index))
             if place.byte_counts[index] == 0:
                 continue
-            tile = self.decode(level, index)
+            tile = self._tile(level, index)
             if tile is None:
                 failed.append(part)
                 continue
@@ -121,6 +126,17 @@ class TileDecoder:
     def close(self) -> None:
         """Release the file."""
         self._release()
+        decoded_tiles().drop(self._number)
+
+    def _tile(self, level: int, index: int) -> Rgb | None:
+        """Return a whole tile from the cache, else decoded; None where it is damaged. Not to be changed."""
+        key = self._number, level, index
+        tile = decoded_tiles().get(key)
+        if tile is None:
+            tile = self.decode(level, index)
+            if tile is not None:
+                decoded_tiles().put(key, tile)
+        return tile
 
 
 def decoder_for(path: str, openslide: OpenSlideReader) -> TileDecoder | None:
