@@ -25,7 +25,8 @@ from pathnav.localise.survey import Survey
 from pathnav.localise.views import View
 from pathnav.model import ChatClient
 from pathnav.plugins import Kind, Plugin, load
-from pathnav.run.agent_choice import loaded, plugin_of
+from pathnav.run.agent_choice import loaded
+from pathnav.run.plugin_identity import plugin_of
 from pathnav.slide import Slide, open_slide
 
 _SLIDE_NAME = "phantom.tiff"

@@ -8,7 +8,7 @@ from pathnav.errors import PathnavError, PluginError
 from pathnav.model import ChatClient, ChatSettings
 from pathnav.model.stub import STUB_MODEL, StubServer
 from pathnav.plugins import Kind, load, names
-from pathnav.run.agent_choice import uses_model
+from pathnav.run.plugin_identity import uses_model
 from pathnav.testing import ConformanceError, Rule, check_agent
 from support.bad_agents import BAD_AGENTS, Sound
 from support.source import imported_modules

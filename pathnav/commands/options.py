@@ -176,14 +176,30 @@ def picture_file(path: Path | None) -> Path | None:
     Raises:
         ConfigError: If the suffix is not `.png` or the folder does not exist.
     """
+    return writable_file("--picture", path, (".png",), "PNG files")
+
+
+def writable_file(option: str, path: Path | None, suffixes: tuple[str, ...], kind: str) -> Path | None:
+    """Return the path of a file, where one is asked for, that can be written there later.
+
+    Args:
+        option: What the message calls it, e.g. `--picture`.
+        path: The file.
+        suffixes: The endings that it may have.
+        kind: What is written, e.g. `PNG files`.
+
+    Raises:
+        ConfigError: If it has another ending, is a folder, or its folder does not exist or cannot be written.
+    """
     if path is None:
         return None
-    if path.suffix.lower() != ".png":
-        raise ConfigError(f"--picture writes PNG files: expected a name that ends in .png, got {str(path)!r}")
+    if path.suffix.lower() not in suffixes:
+        wanted = " or ".join(suffixes)
+        raise ConfigError(f"{option} writes {kind}: expected a name that ends in {wanted}, got {str(path)!r}")
     if path.is_dir():
-        raise ConfigError(f"--picture {path} is a folder; expected the name of a file")
+        raise ConfigError(f"{option} {path} is a folder; expected the name of a file")
     if not path.parent.is_dir():
-        raise ConfigError(f"--picture cannot be written: the folder {path.parent} does not exist")
+        raise ConfigError(f"{option} cannot be written: the folder {path.parent} does not exist")
     if not os.access(path.parent, os.W_OK):
-        raise ConfigError(f"--picture cannot be written: the folder {path.parent} is not writable")
+        raise ConfigError(f"{option} cannot be written: the folder {path.parent} is not writable")
     return path

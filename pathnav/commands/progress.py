@@ -16,7 +16,7 @@ SECONDS_BETWEEN_LINES = 10.0
 
 def tell_of_the_stub(progress: "Progress") -> None:
     """Say once, before the first episode, that no model answers."""
-    if progress.latest is not None or progress.model is None:
+    if progress.latest is not None or progress.model is None or progress.tiles is not None:
         return
     from pathnav.model.stub import STUB_MODEL
 
@@ -63,7 +63,7 @@ class _Lines:
 
     def __call__(self, progress: "Progress") -> None:
         now = time.monotonic()
-        if progress.done == 0 and progress.left:
+        if progress.done == 0 and progress.left and progress.tiles is None:
             return  # nothing has happened yet, and may not: the endpoint may be out of reach
         if progress.left == 0 or now - self._last >= SECONDS_BETWEEN_LINES:
             self._last = now
@@ -75,6 +75,8 @@ def _line(progress: "Progress") -> str:
     parts = [f"{progress.kept + progress.done} of {progress.planned} episodes"]
     if progress.done == 0 and progress.kept:
         parts.append(f"{progress.kept} kept from before")
+    if progress.tiles:
+        parts.append(progress.tiles)
     if progress.rois:
         parts.append(f"{progress.rois} ROIs")
     if progress.failed:
@@ -100,7 +102,7 @@ def _bar() -> Iterator["OnProgress"]:
     columns = (
         bars.TextColumn("{task.completed:.0f} of {task.total:.0f} episodes", markup=False),
         bars.BarColumn(),
-        bars.TextColumn("{task.fields[rois]} ROIs", markup=False),
+        bars.TextColumn("{task.fields[doing]}", markup=False),
         bars.TimeElapsedColumn(),
         bars.TimeRemainingColumn(),
     )
@@ -109,7 +111,9 @@ def _bar() -> Iterator["OnProgress"]:
 
         def on_progress(progress: "Progress") -> None:
             if not tasks:
-                tasks.append(bar.add_task("", total=progress.planned, rois=0))
-            bar.update(tasks[0], completed=progress.kept + progress.done, rois=progress.rois)
+                tasks.append(bar.add_task("", total=progress.planned, doing=""))
+            bar.update(
+                tasks[0], completed=progress.kept + progress.done, doing=progress.tiles or f"{progress.rois} ROIs"
+            )
 
         yield on_progress

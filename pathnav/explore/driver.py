@@ -16,8 +16,8 @@ from pathnav.explore.search import Policy, Selection, Wanted
 from pathnav.explore.store import ScoreStore
 from pathnav.explore.tiles import TileTree
 
-Progress = Callable[[int, int, int], None]
-"""Called with the level, how many tiles of the current request have scores, and how many it has."""
+Progress = Callable[[int, int, int, int], None]
+"""Called with the level, how many tiles of it that are asked for have scores, how many there are, requests so far."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +43,7 @@ def explore(
     policies: Sequence[Policy],
     *,
     store: ScoreStore | None = None,
-    code: str | None = None,
+    configuration: ScorerConfiguration | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Exploration:
@@ -54,7 +54,7 @@ def explore(
         scorer: Scores them; asked level by level, in batches, only for tiles that the store does not hold.
         policies: The searches; they share all scores.
         store: Where scores are kept as they come; without it they end with the process.
-        code: SHA-256 of a user's own scorer file; part of the scores' key.
+        configuration: What names its scores in the store; default: what the scorer declares of itself.
         seed: Orders the equals.
         progress: Told how far the scoring is.
 
@@ -63,8 +63,8 @@ def explore(
         ModelError: If a tile got no answer; the scores so far are kept, and the same call goes on from there.
         RecordError: If the store fails.
     """
-    configuration = ScorerConfiguration.of(scorer, tree.tile_px, code)
-    desk = _Desk(tree, configuration, seed, store, scorer=scorer, progress=progress)
+    named = configuration or ScorerConfiguration.of(scorer, tree.tile_px)
+    desk = _Desk(tree, named, seed, store, scorer=scorer, progress=progress)
     return desk.run(policies)
 
 
@@ -198,7 +198,7 @@ class _Desk:
 
     def _tell(self, level: int, done: int, total: int) -> None:
         if self.progress is not None:
-            self.progress(level, done, total)
+            self.progress(level, done, total, self.requests_now)
 
 
 def _parts(answer: Iterable[TileScore]) -> Iterator[Sequence[TileScore]]:

@@ -11,20 +11,33 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathnav.run.case import SlideSource
+    from pathnav.run.explore_request import ExploreRequest, explore_slide
     from pathnav.run.folder import RunFolder
     from pathnav.run.question import Question
     from pathnav.run.request import Request, locate
     from pathnav.run.runner import run_plan
     from pathnav.run.scenario_run import ScenarioRun
 
-__all__ = ["Question", "Request", "RunFolder", "ScenarioRun", "SlideSource", "locate", "run_plan"]
+__all__ = [
+    "ExploreRequest",
+    "Question",
+    "Request",
+    "RunFolder",
+    "ScenarioRun",
+    "SlideSource",
+    "explore_slide",
+    "locate",
+    "run_plan",
+]
 
 _HOMES = {
+    "ExploreRequest": "explore_request",
     "Question": "question",
     "Request": "request",
     "RunFolder": "folder",
     "ScenarioRun": "scenario_run",
     "SlideSource": "case",
+    "explore_slide": "explore_request",
     "locate": "request",
     "run_plan": "runner",
 }

@@ -1,25 +1,20 @@
 """Which agent runs, with which options and which model."""
 
-import hashlib
-import inspect
-import json
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.metadata import packages_distributions, version
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pathnav.errors import ConfigError, PluginError
 from pathnav.localise.vlm import VlmAgent
 from pathnav.plugins import Kind, Plugin, load
 from pathnav.run.key import hashed
+from pathnav.run.plugin_identity import code_of, package_of, resolved, settings_of, uses_model
 
 if TYPE_CHECKING:
     from pathnav.model import ChatSettings
 
-_DECODING = ("temperature", "top_p", "max_tokens", "seed", "image_detail")
+DECODING = ("temperature", "top_p", "max_tokens", "seed", "image_detail")
 """Fields of `ChatSettings` that change an answer; without a seed of its own a model is sent the episode's."""
 
 
@@ -101,9 +96,7 @@ class AgentChoice:
     @property
     def settings(self) -> dict[str, Any]:
         """Options with the defaults filled in, so that a default that is spelled out is the same setting."""
-        parameters = inspect.signature(self.plugin.cls).parameters.values()
-        defaults = {p.name: p.default for p in parameters if p.default is not p.empty and _is_json(p.default)}
-        return json.loads(json.dumps({**defaults, **self.options}, default=str))  # type: ignore[no-any-return]
+        return settings_of(self.plugin, self.options)
 
     @cached_property
     def key_fields(self) -> dict[str, Any]:
@@ -139,7 +132,7 @@ class AgentChoice:
         """How the model answers, None without a model."""
         if self.model is None:
             return None
-        return {field: getattr(self.model, field) for field in _DECODING}
+        return {field: getattr(self.model, field) for field in DECODING}
 
 
 def loaded(agent: str | type | Plugin) -> Plugin:
@@ -151,65 +144,12 @@ def loaded(agent: str | type | Plugin) -> Plugin:
     Raises:
         PluginError: If there is none, or it has no `run`.
     """
-    if isinstance(agent, Plugin):
-        plugin = agent
-    elif isinstance(agent, type):
-        plugin = plugin_of(Kind.AGENT, agent)
-    else:
-        plugin = load(Kind.AGENT, agent)
+    plugin = resolved(Kind.AGENT, agent)
     if not callable(getattr(plugin.cls, "run", None)):
         raise PluginError(f"agent {plugin.name!r} has no method run(environment), which every agent has")
     return plugin
 
 
-def package_of(plugin: Plugin) -> str | None:
-    """Return the installed package and version that a plug-in comes from, e.g. `pathnav 0.1.0`; None for a file's.
-
-    A file's path is left out, since the digest of its content says more: a file that was moved is the same agent.
-    """
-    if plugin.digest is not None:
-        return None
-    if plugin.origin not in sys.modules:  # an entry point's: package and version already
-        return plugin.origin
-    top = plugin.origin.partition(".")[0]
-    found = [f"{name} {version(name)}" for name in sorted(set(packages_distributions().get(top, ())))]
-    return ", ".join(found) or plugin.origin
-
-
-def code_of(plugin: Plugin) -> str | None:
-    """Return the digest of a plug-in's code; None where its package's version has to do."""
-    if plugin.digest is not None or plugin.origin not in sys.modules:
-        return plugin.digest
-    return _source_digest(sys.modules[plugin.cls.__module__])
-
-
 def _identity(tool: Plugin) -> dict[str, Any]:
     """Return which tool it is, wherever its file lies."""
     return {"name": tool.name, "origin": package_of(tool), "code": code_of(tool)}
-
-
-def uses_model(plugin: Plugin) -> bool:
-    """Return whether an agent asks a chat endpoint."""
-    return bool(getattr(plugin.cls, "uses_model", False))
-
-
-def plugin_of(kind: Kind, cls: type) -> Plugin:
-    """Return the plug-in of a class that a program hands over; its source, where there is one, enters the key."""
-    name = getattr(cls, "name", cls.__name__)
-    return Plugin(name if isinstance(name, str) else cls.__name__, kind, cls, cls.__module__, _source_digest(cls))
-
-
-def _source_digest(code: type | ModuleType) -> str | None:
-    """Return the SHA-256 of a source text, None where there is none, as for what was typed in at a prompt."""
-    try:
-        return hashlib.sha256(inspect.getsource(code).encode()).hexdigest()
-    except (OSError, TypeError):
-        return None
-
-
-def _is_json(value: Any) -> bool:
-    try:
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError):
-        return False
-    return True

@@ -27,6 +27,7 @@ def describe_run(
     started: str,
     cases: Sequence[Mapping[str, Any]] = (),
     sample: Sequence[Mapping[str, Any]] = (),
+    explorations: Sequence[Mapping[str, Any]] = (),
 ) -> JsonObject:
     """Return what `run.json` says.
 
@@ -38,6 +39,7 @@ def describe_run(
         started: ISO time.
         cases: The questions, with their targets.
         sample: The slides that were drawn, each with the nodes that were drawn on it.
+        explorations: The searches of Mode B, with where the truth lies.
     """
     return {
         "format": RUN_FORMAT,
@@ -46,16 +48,21 @@ def describe_run(
         "seed": seed,
         "scenario": dict(scenario),
         "versions": _versions(),
-        "machine": {
-            "system": platform.platform(),
-            "processor": platform.machine(),
-            "cpus": os.cpu_count(),
-            "python": sys.version.split()[0],
-        },
+        "machine": _machine(),
         "sample": [dict(one) for one in sample],
         "cases": [dict(case) for case in cases],
+        "explorations": [dict(one) for one in explorations],
         "episodes": list(episodes),
         "earlier_episodes": [],
+    }
+
+
+def _machine() -> JsonObject:
+    return {
+        "system": platform.platform(),
+        "processor": platform.machine(),
+        "cpus": os.cpu_count(),
+        "python": sys.version.split()[0],
     }
 
 
@@ -83,6 +90,6 @@ def continued(before: JsonObject | None, after: Mapping[str, Any]) -> JsonObject
     keys = {"episodes": latest, "earlier_episodes": [key for key in known if key not in set(latest)]}
     if all(before.get(field) == after.get(field) for field in {*before, *after} - {*apart}):
         return {**before, **keys}
-    left_out = ("format", "episodes", "earlier_episodes", "earlier", "cases")
+    left_out = ("format", "episodes", "earlier_episodes", "earlier", "cases", "explorations")
     earlier = {field: value for field, value in before.items() if field not in left_out}
     return {**after, **keys, "earlier": [*before.get("earlier", []), earlier]}

@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from pathnav.model import ChatClient, ChatSettings
 
 
+CONNECTIONS = 8
+"""Requests in flight where a user does not say otherwise."""
+
+
 @contextmanager
 def endpoint(named: "ChatSettings | None", *, needed: bool) -> Iterator["ChatSettings | None"]:
     """Give the endpoint that agents ask: the named one; the stub, in this process, where none is named but needed.
@@ -31,18 +35,19 @@ class ChatClients:
     """One client for each endpoint, model and decoding of a run; closes them at the end of a `with` block."""
 
     def __init__(self) -> None:
-        self._clients: dict[ChatSettings, ChatClient] = {}
+        self._clients: dict[tuple[ChatSettings, int], ChatClient] = {}
         self._stack = ExitStack()
 
-    def get(self, settings: "ChatSettings | None") -> "ChatClient | None":
-        """Return the client of an endpoint, None where there is none."""
+    def get(self, settings: "ChatSettings | None", connections: int = CONNECTIONS) -> "ChatClient | None":
+        """Return the client of an endpoint, with so many connections; None where there is none."""
         if settings is None:
             return None
-        if settings not in self._clients:
+        name = (settings, connections)
+        if name not in self._clients:
             from pathnav.model import ChatClient
 
-            self._clients[settings] = self._stack.enter_context(ChatClient(settings))
-        return self._clients[settings]
+            self._clients[name] = self._stack.enter_context(ChatClient(settings, connections=connections))
+        return self._clients[name]
 
     def __enter__(self) -> "ChatClients":
         return self

@@ -21,6 +21,7 @@ from pathnav.localise.environment import Environment
 from pathnav.localise.oracle import Oracle
 from pathnav.localise.outcome import Outcome
 from pathnav.localise.views import ViewSettings
+from pathnav.run.caught import Failed, caught
 from pathnav.run.folder import CHECKPOINT, RESULT_FILE, RunFolder
 from pathnav.run.ledger import seconds_before
 from pathnav.run.open_slides import OpenSlides
@@ -106,16 +107,8 @@ class _Run:
     def to_the_end(self, chat: "ChatClient | None", answered: bool) -> JsonObject:
         """Run, write the result, and return it."""
         before_s, started = seconds_before(self.log), time.monotonic()
-        interrupt: KeyboardInterrupt | None = None
-        try:
-            outcome, reason = self._drive(chat), None
-        except KeyboardInterrupt as error:
-            interrupt, outcome, reason = error, Outcome.INTERRUPTED, "stopped by Ctrl-C"
-        except (Exception, SystemExit) as error:  # the one place: whatever it is, the episode has an end
-            if isinstance(error, EndpointUnreachable) and not answered:
-                raise
-            outcome, reason = self._ending_of(error), _sentence(error)
-            self._log_failure(error)
+        ended = caught(lambda: self._drive(chat))
+        outcome, reason = (ended, None) if isinstance(ended, Outcome) else self._failed(ended.error, answered)
         whole = {
             **result_of(self.episode, self.environment, self.recorder, outcome),
             "reason": reason,
@@ -123,9 +116,22 @@ class _Run:
         }
         result: JsonObject = redacted(whole, self.secret)
         self._write(result, outcome)
-        if interrupt is not None:
-            raise interrupt
+        if isinstance(ended, Failed) and isinstance(ended.error, KeyboardInterrupt):
+            raise ended.error
         return result
+
+    def _failed(self, error: BaseException, answered: bool) -> tuple[Outcome, str]:
+        """Return outcome and reason of an episode in which something was raised; log it.
+
+        Raises:
+            EndpointUnreachable: If it is that, and the endpoint has never answered.
+        """
+        if isinstance(error, KeyboardInterrupt):
+            return Outcome.INTERRUPTED, "stopped by Ctrl-C"
+        if isinstance(error, EndpointUnreachable) and not answered:
+            raise error
+        self._log_failure(error)
+        return self._ending_of(error), sentence(error)
 
     def _drive(self, chat: "ChatClient | None") -> Outcome:
         """Let the agent run and return its outcome."""
@@ -213,6 +219,6 @@ def _outcome(returned: object, *, finished: bool) -> Outcome:
     return Outcome.NO_REPORT
 
 
-def _sentence(error: BaseException) -> str:
+def sentence(error: BaseException) -> str:
     """Return an error of pathnav's as it is, any other with its type."""
     return str(error) if isinstance(error, PathnavError) else f"{type(error).__name__}: {error}".rstrip(": ")

@@ -8,13 +8,15 @@
     NAME/episodes/KEY/result.json     the outcome; absent while an episode is unfinished
     NAME/episodes/KEY/checkpoint.sqlite   to resume from; gone once the outcome stands
     NAME/images/SHA256.jpg            what the model saw
+    NAME/scores.sqlite                scores of tiles, shared by all explorations
 """
 
 import contextlib
 import os
 import shutil
+import tempfile
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +26,10 @@ from pathnav.run.description import RUN_FORMAT, continued
 from pathnav.run.record import ImageStore, JsonObject, read_json, write_bytes_atomic, write_json_atomic
 
 RESULT_FORMAT = "pathnav-result-1"
+EXPLORATION_FORMAT = "pathnav-exploration-1"
 RESULT_FILE = "result.json"
 CHECKPOINT = "checkpoint.sqlite"
+SCORES_FILE = "scores.sqlite"
 
 
 class RunFolder:
@@ -148,14 +152,21 @@ class RunFolder:
             raise RecordError(f"{folder} cannot be made: {error.strerror or error}") from error
         return folder
 
-    def result(self, key: str) -> JsonObject | None:
-        """Return the result of an episode, None where there is none yet.
+    def result(self, key: str, expected_format: str = RESULT_FORMAT) -> JsonObject | None:
+        """Return the result of an episode or an exploration, None where there is none yet.
 
         Raises:
             RecordError: If the file is damaged or of another format.
         """
         path = self.episode(key) / RESULT_FILE
-        return read_json(path, RESULT_FORMAT) if path.exists() else None
+        return read_json(path, expected_format) if path.exists() else None
+
+    def scores(self) -> Path:
+        """Return where the scores of tiles lie, noting whether this object is the one that makes the file."""
+        path = self.path / SCORES_FILE
+        if not path.exists() and path not in self._made:
+            self._made += [path, *(path.with_name(f"{SCORES_FILE}-{tail}") for tail in ("shm", "wal"))]
+        return path
 
     def undo(self) -> None:
         """Remove what this object made: for a run that turned out to be impossible before anything was learnt.
@@ -183,6 +194,16 @@ class RunFolder:
         for path in reversed(missing):
             path.mkdir(exist_ok=True)
             self._made.append(path)
+
+
+@contextlib.contextmanager
+def kept_or_temporary(folder: RunFolder | None) -> Iterator[RunFolder]:
+    """Give the user's folder, or one that is removed at the end."""
+    if folder is not None:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="pathnav-") as path:
+        yield RunFolder(Path(path))
 
 
 def _is_unfinished(entry: Path) -> bool:

@@ -4,9 +4,7 @@ result = locate("slide.svs", "dense infiltrate", magnification=10, agent="my_age
 print(result["outcome"], result["box"])
 """
 
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,13 +13,14 @@ from pathnav.errors import ConfigError, RecordError
 from pathnav.localise.vlm import VlmAgent
 from pathnav.model import ChatSettings
 from pathnav.plugins import Plugin
-from pathnav.run.agent_choice import AgentChoice, loaded, uses_model
+from pathnav.run.agent_choice import AgentChoice, loaded
 from pathnav.run.case import Case, SlideSource
 from pathnav.run.description import describe_run
 from pathnav.run.endpoint import endpoint
-from pathnav.run.folder import RunFolder
+from pathnav.run.folder import RunFolder, kept_or_temporary
 from pathnav.run.open_slides import OpenSlides
 from pathnav.run.plan import Episode
+from pathnav.run.plugin_identity import uses_model
 from pathnav.run.question import Question
 from pathnav.run.record import JsonObject, utc_now
 from pathnav.run.result import printed, query_facts
@@ -85,7 +84,7 @@ class Request:
         with endpoint(self.model, needed=uses_model(plugin)) as model:
             agent = AgentChoice.of(plugin, self.options, model)
             episode = Episode(self.question.pose(self.source, slides), agent, self.seed)
-            with _kept_or_temporary(folder) as home:
+            with kept_or_temporary(folder) as home:
                 run_plan([episode], home, self._description(home.path.name, episode), slides, on_progress)
                 result = home.result(episode.key)
         if result is None:
@@ -109,16 +108,6 @@ class Request:
         return describe_run(
             name, {"locate": asked}, seed=self.seed, episodes=[episode.key], started=started, cases=cases
         )
-
-
-@contextmanager
-def _kept_or_temporary(folder: RunFolder | None) -> Iterator[RunFolder]:
-    """Give the user's folder, or one that is removed at the end."""
-    if folder is not None:
-        yield folder
-        return
-    with tempfile.TemporaryDirectory(prefix="pathnav-") as path:
-        yield RunFolder(Path(path))
 
 
 def locate(

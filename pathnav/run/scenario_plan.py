@@ -13,10 +13,11 @@ from pathnav.cohort.scenario_values import Agent
 from pathnav.errors import ConfigError
 from pathnav.localise.vlm import VlmAgent
 from pathnav.model import ChatSettings
-from pathnav.run.agent_choice import AgentChoice, loaded, uses_model
+from pathnav.run.agent_choice import AgentChoice, loaded
 from pathnav.run.case import Case, SlideSource
 from pathnav.run.open_slides import OpenSlides
 from pathnav.run.plan import Episode, episodes
+from pathnav.run.plugin_identity import uses_model
 from pathnav.run.record import JsonObject
 
 logger = logging.getLogger(__name__)

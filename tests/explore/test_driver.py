@@ -190,12 +190,12 @@ def test_a_policy_that_wants_nothing_is_stopped(tree: TileTree) -> None:
 
 
 def test_progress_is_told_level_by_level(tree: TileTree) -> None:
-    told: list[tuple[int, int, int]] = []
+    told: list[tuple[int, int, int, int]] = []
     found = explore(tree, Noting(), SWEEP[2:3], progress=lambda *step: told.append(step))
     for level, choice in enumerate(found.selections[0].levels):
         steps = [step for step in told if step[0] == level]
-        assert steps[0][1:] == (0, choice.scored.size)
-        assert steps[-1][1:] == (choice.scored.size, choice.scored.size)
+        assert steps[0][1:3] == (0, choice.scored.size)
+        assert steps[-1][1:3] == (choice.scored.size, choice.scored.size)
 
 
 class BestFirst:

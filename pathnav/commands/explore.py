@@ -1,0 +1,216 @@
+"""`pathnav explore`: one hierarchical search of one slide."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pathnav.commands.console import DONE, INCOMPLETE, emit, emit_json, note
+from pathnav.commands.locate import ApiKeyEnv, MaxTokens, Out
+from pathnav.commands.options import (
+    BaseUrl,
+    Json,
+    ModelName,
+    Mpp,
+    ObjectivePower,
+    Reader,
+    Seed,
+    SlideArgument,
+    a_number,
+    a_whole_number,
+    chat_settings,
+    key_values,
+    slide_source,
+    writable_file,
+)
+from pathnav.commands.progress import progress_shown
+from pathnav.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathnav.run.explore_request import ExploreRequest, Searched
+
+AnnotationFile = Annotated[
+    Path | None, typer.Option("--annotation", metavar="FILE", help="Tumour polygons (see pathnav annotations).")
+]
+TumourClass = Annotated[
+    list[str] | None,
+    typer.Option("--tumour-class", metavar="NAME", help="A class of the annotation that is tumour. May be repeated."),
+]
+RelativeToBounds = Annotated[
+    bool,
+    typer.Option(
+        "--relative-to-bounds",
+        help="Annotation and GeoJSON count from the corner of the scanned area, as QuPath does on MIRAX.",
+    ),
+]
+ScorerName = Annotated[
+    str | None,
+    typer.Option("--scorer", metavar="NAME", help="An installed scorer, or path/to/file.py:Class; default: vlm."),
+]
+ScorerOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scorer-option", metavar="KEY=VALUE", help="An option of the scorer; VALUE is YAML. May be repeated."
+    ),
+]
+ScheduleText = Annotated[str, typer.Option("--schedule", metavar="K,K,K", help="Tiles kept at 2.5x, and per parent.")]
+TilePx = Annotated[
+    int, typer.Option(metavar="PX", parser=a_whole_number, help="Side of a tile's image at its magnification.")
+]
+MinTissue = Annotated[
+    float, typer.Option(metavar="SHARE", parser=a_number, help="Least tissue of a tile that is scored; 0: all tiles.")
+]
+FillToK = Annotated[bool, typer.Option("--fill-to-k", help="Where fewer than K say Yes, fill with the best No.")]
+Prompt = Annotated[Path | None, typer.Option(metavar="FILE", help="Your own question, for the vlm scorer.")]
+TargetText = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="What is looked for, in the vlm scorer's question; default: tumour.")
+]
+Concurrency = Annotated[
+    int, typer.Option(metavar="N", parser=a_whole_number, help="Requests to the endpoint that may be in flight.")
+]
+GeoJson = Annotated[
+    Path | None, typer.Option("--geojson", metavar="FILE", help="Write the kept tiles for QuPath, with scores.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("explore", short_help="Search one slide from coarse to fine for tumour.")(explore)
+
+
+def explore(
+    slide: SlideArgument,
+    annotation: AnnotationFile = None,
+    tumour_class: TumourClass = None,
+    relative_to_bounds: RelativeToBounds = False,
+    scorer: ScorerName = None,
+    scorer_option: ScorerOptions = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    api_key_env: ApiKeyEnv = None,
+    max_tokens: MaxTokens = None,
+    prompt: Prompt = None,
+    target_text: TargetText = None,
+    schedule: ScheduleText = "6,3,2",
+    tile_px: TilePx = 1024,
+    min_tissue: MinTissue = 0.01,
+    fill_to_k: FillToK = False,
+    seed: Seed = 0,
+    concurrency: Concurrency = 8,
+    mpp: Mpp = None,
+    objective_power: ObjectivePower = None,
+    reader: Reader = None,
+    out: Out = None,
+    geojson: GeoJson = None,
+    as_json: Json = False,
+) -> int:
+    """Keep the most suspicious tiles of a slide at 2.5x, then of each kept tile at 10x, then at 40x.
+
+    With an annotation, tells how much of the tumour was kept. Without --scorer and --model the offline stub answers,
+    which is no model. With --out, scores are kept: the same command continues, another schedule asks only new tiles.
+
+    \b
+    Example: pathnav explore slide.svs --annotation slide.geojson --tumour-class tumor --scorer nuclear-density
+    """
+    from pathnav.explore.schedule import Schedule
+    from pathnav.run.exploration import TileSettings
+    from pathnav.run.explore_request import ExploreRequest
+    from pathnav.run.truth import TruthSource
+
+    drawn = writable_file("--geojson", geojson, (".geojson", ".json"), "GeoJSON files")
+    if annotation is None and tumour_class:
+        raise ConfigError("--tumour-class names a class of an annotation: give its file with --annotation")
+    truth = TruthSource(str(annotation) if annotation else None, tuple(tumour_class or ()), relative_to_bounds)
+    options = _scorer_options(scorer_option, prompt, target_text)
+    request = ExploreRequest(
+        slide_source(slide, mpp, objective_power, reader),
+        truth,
+        scorer or "vlm",
+        options,
+        chat_settings(model, base_url, api_key_env, max_tokens),
+        Schedule.of(schedule),
+        TileSettings(tile_px, min_tissue, fill_to_k),
+        seed,
+        concurrency,
+        out,
+    )
+    return _search(request, drawn, as_json)
+
+
+def _scorer_options(texts: list[str] | None, prompt: Path | None, target_text: str | None) -> dict[str, Any]:
+    """Return the keyword arguments of a scorer's class.
+
+    Raises:
+        ConfigError: If a text is not KEY=VALUE, or something is said twice.
+    """
+    options = key_values("--scorer-option", texts or [])
+    short = {"prompt": None if prompt is None else str(prompt), "target_text": target_text}
+    given = {name: value for name, value in short.items() if value is not None}
+    double = sorted(set(options) & set(given))
+    if double:
+        option = double[0].replace("_", "-")
+        raise ConfigError(f"--{option} and --scorer-option {double[0]}=... say the same thing: give one of them")
+    return {**options, **given}
+
+
+def _search(request: "ExploreRequest", geojson: Path | None, as_json: bool) -> int:
+    """Run the request, write and print what came of it, and return the exit code."""
+    from pathnav.run.open_slides import OpenSlides
+
+    with OpenSlides() as slides:
+        with progress_shown() as on_progress:
+            found = request.run(slides, on_progress, note)
+        if geojson is not None:
+            from pathnav.report.geojson import write_kept_tiles
+
+            bounds = slides.get(request.source).bounds
+            corner = (bounds.x, bounds.y) if request.truth.relative_to_bounds else (0.0, 0.0)
+            write_kept_tiles(geojson, found.result, corner)
+    if as_json:
+        emit_json(found.printed())
+    else:
+        for line in _lines(found):
+            emit(line)
+    if found.result["outcome"] == "infra_error":
+        again = "run the same command again" if found.out else "run it again, with --out DIR to keep the scores"
+        reason = found.result["reason"]
+        note(f"pathnav: the search was stopped by a failure that is not the scorer's: {reason}; {again}")
+        return INCOMPLETE
+    return DONE
+
+
+def _lines(found: "Searched") -> list[str]:
+    """Return the result as text."""
+    result = found.result
+    told = {
+        "outcome": result["outcome"] + (f" ({result['reason']})" if result["reason"] else ""),
+        "scorer": result["scorer"] + (f" ({result['model']})" if result["model"] else ""),
+        "schedule": ",".join(map(str, result["schedule"])),
+        "calls": None if result["calls"] is None else f"{result['calls']} ({found.calls_now} now)",
+        "unparsed": result["unparsed"] or None,
+        "tumour": ", ".join(result["annotation"]["classes"]) or "none" if result["annotation"] else "not annotated",
+        "record": found.out,
+    }
+    lines = [f"{name + ':':<12}{text}" for name, text in told.items() if text is not None]
+    return [*lines, *_table(result)] if result["levels"] else lines
+
+
+def _table(result: dict[str, Any]) -> list[str]:
+    """Return one line a magnification; rates in percent."""
+    heads = ("at", "tiles", "scored", "yes", "kept", "positives", "reachable", "kept positives")
+    rates = ("conditional hit", "unconditional hit", "optimum hit", "tie rate")
+    rows = [(*heads, *(f"{rate} %" for rate in rates))]
+    for level in result["levels"]:
+        counts = (f"{level['magnification']:g}x", *(level[name.replace(" ", "_")] for name in heads[1:]))
+        shares = (level[rate.replace(" ", "_")] for rate in rates)
+        rows.append((*(map(_count, counts)), *(map(_percent, shares))))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+
+
+def _count(value: object) -> str:
+    return "-" if value is None else str(value)
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.2f}"

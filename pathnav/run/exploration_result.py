@@ -1,0 +1,204 @@
+"""The result of a search with one schedule, `pathnav-exploration-1`: all that tables and QuPath need, without times."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pathnav import __version__
+from pathnav.run.exploration import Search
+from pathnav.run.folder import EXPLORATION_FORMAT
+from pathnav.run.record import JsonObject
+
+if TYPE_CHECKING:
+    from pathnav.explore import Choice, Schedule, ScorerConfiguration, ScoreStore, ScoreTable, Selection, TileTree
+    from pathnav.explore.hit_rates import ChoiceCounts, HitCounts
+    from pathnav.explore.scores import Flags
+
+PRINTED = ("format", "outcome", "scorer", "schedule", "calls", "unparsed", "levels", "tokens", "cost_usd", "seconds")
+"""What `explore --json` prints of a result, beside `calls_now` and `out`."""
+
+PRINTED_OF_LEVEL = (
+    *("magnification", "tiles", "scored", "yes", "kept", "kept_boxes", "positives", "reachable", "kept_positives"),
+    *("conditional_hit", "unconditional_hit", "optimum_hit", "tie_rate"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a search came to with one schedule.
+
+    Args:
+        tree: The slide's tiles.
+        table: The scores.
+        selection: What was asked and kept.
+        schedule: K by level.
+        positives: Per level bool, shape (count,): the positive tiles; None without an annotation.
+        details: The stored details of every tile that the selection rests on.
+    """
+
+    tree: "TileTree"
+    table: "ScoreTable"
+    selection: "Selection"
+    schedule: "Schedule"
+    positives: "Sequence[Flags] | None"
+    details: Sequence[Mapping[str, Any] | None]
+
+
+def asked(search: Search, schedule: "Schedule") -> JsonObject:
+    """Return what was planned."""
+    slide, scorer = search.slide, search.scorer
+    return {
+        "format": EXPLORATION_FORMAT,
+        "key": search.key(schedule),
+        "pathnav": __version__,
+        "slide": {
+            "path": search.source.path,
+            "fingerprint": slide.fingerprint,
+            "phantom": slide.phantom,
+            "mpp_um": list(slide.mpp_um),
+            "objective_power": slide.objective_power,
+            "reader": slide.reader,
+            "warnings": list(slide.warnings),
+        },
+        "annotation": search.truth.as_json() if search.truth else None,
+        "scorer": scorer.name,
+        "version": scorer.version,
+        "origin": scorer.plugin.origin,
+        "configuration": scorer.configuration,
+        "settings": scorer.settings,
+        "model": scorer.model.model if scorer.model else None,
+        "decoding": scorer.decoding,
+        "schedule": list(schedule.keep),
+        "fill_to_k": search.tiles.fill_to_k,
+        "tile_px": search.tiles.tile_px,
+        "min_tissue": search.tiles.min_tissue,
+        "seed": search.seed,
+    }
+
+
+def lost(search: Search, schedule: "Schedule", outcome: str, reason: str) -> JsonObject:
+    """Return the result of a search that did not come to its end."""
+    nothing = dict.fromkeys(("tissue", "calls", "unparsed"))
+    costs = dict.fromkeys(("tokens", "cost_usd", "images_sent", "bytes_sent", "retries"))
+    return {**asked(search, schedule), "outcome": outcome, "reason": reason, **nothing, "levels": [], **costs}
+
+
+def finished(search: Search, found: Found) -> JsonObject:
+    """Return the result of a search that came to its end; `seconds` are left to the caller."""
+    from pathnav.explore.hit_rates import choice_counts, hit_counts
+
+    tree, selection = found.tree, found.selection
+    counts = choice_counts(tree.nesting, selection)
+    hits = (
+        hit_counts(tree.nesting, selection, found.schedule, found.positives, found.table.eligible)
+        if found.positives is not None
+        else [None] * tree.levels
+    )
+    levels = [_level(search, found, level, counts[level], hits[level]) for level in range(tree.levels)]
+    return {
+        **asked(search, found.schedule),
+        "outcome": "finished",
+        "reason": None,
+        "tissue": str(tree.tissue_status) if tree.min_tissue else None,
+        "calls": selection.requests,
+        "unparsed": sum(one.unparsed for one in counts),
+        "levels": levels,
+        **_costs(search, found.details),
+    }
+
+
+def _level(search: Search, found: Found, level: int, counts: "ChoiceCounts", hits: "HitCounts | None") -> JsonObject:
+    magnification = found.tree.magnification(level)
+    return {
+        "magnification": magnification,
+        "upsampled": search.slide.upsampled(magnification),
+        "tiles": counts.tiles,
+        "scored": counts.scored,
+        "yes": counts.yes,
+        "unparsed": counts.unparsed,
+        "kept": counts.kept,
+        "filled": counts.filled,
+        "candidates": counts.candidates,
+        "tied": counts.tied,
+        "calls": counts.requests,
+        **_kept(found, level),
+        "positives": hits.positives if hits else None,
+        "reachable": hits.reachable if hits else None,
+        "kept_positives": hits.kept_positives if hits else None,
+        "optimum_positives": hits.optimum_positives if hits else None,
+        "conditional_hit": hits.conditional_hit if hits else None,
+        "unconditional_hit": hits.unconditional_hit if hits else None,
+        "optimum_hit": hits.optimum_hit if hits else None,
+        "tie_rate": counts.tie_rate if hits else None,
+    }
+
+
+def _kept(found: Found, level: int) -> JsonObject:
+    """Return the kept tiles in reading order: boxes, confidences, and each one's parent in the list one level up."""
+    choice: Choice = found.selection.levels[level]
+    tree, numbers = found.tree, choice.kept
+    parents: list[int | None] = [None] * numbers.size
+    if level > 0:
+        above = found.selection.levels[level - 1].kept
+        parents = np.searchsorted(above, tree.nesting.parents(level, numbers)).tolist()
+    return {
+        "kept_boxes": [tree.box(tree.tile(level, number)).as_list() for number in numbers.tolist()],
+        "kept_confidences": [round(float(one), 6) for one in found.table.confidences[level][numbers]],
+        "kept_parents": parents,
+    }
+
+
+def details_of(
+    tree: "TileTree", selection: "Selection", configuration: "ScorerConfiguration", store: "ScoreStore"
+) -> list[Mapping[str, Any] | None]:
+    """Return the stored details of every tile that a selection rests on."""
+    details: list[Mapping[str, Any] | None] = []
+    for level, choice in enumerate(selection.levels):
+        boxes = [tree.box(tree.tile(level, number)) for number in choice.scored.tolist()]
+        scores = store.find(configuration, tree.fingerprint, tree.magnification(level), boxes)
+        details += [score.detail if score else None for score in scores]
+    return details
+
+
+def _costs(search: Search, details: Sequence[Mapping[str, Any] | None]) -> JsonObject:
+    """Return what the calls cost that a result rests on; null where a scorer asks no model or a server does not say."""
+    if search.scorer.model is None:
+        return dict.fromkeys(("tokens", "cost_usd", "images_sent", "bytes_sent", "retries"))
+    tokens = [(detail or {}).get("tokens") for detail in details]
+    known = all(isinstance(one, Mapping) for one in tokens)
+    counted = {
+        side: sum(one[side] for one in tokens if isinstance(one, Mapping)) for side in ("input", "output") if known
+    }
+    return {
+        "tokens": counted or None,
+        "cost_usd": None,
+        "images_sent": _sum(details, "images_sent") if details else None,
+        "bytes_sent": _sum(details, "bytes_sent") if details else None,
+        "retries": _sum(details, "retries") if details else None,
+    }
+
+
+def _sum(details: Iterable[Mapping[str, Any] | None], name: str) -> int | None:
+    """Return the sum of a number over details, None where one lacks it."""
+    found = [(detail or {}).get(name) for detail in details]
+    whole = [number for number in found if type(number) is int]
+    return sum(whole) if len(whole) == len(found) else None
+
+
+def printed(result: JsonObject, calls_now: int, out: str | None) -> dict[str, Any]:
+    """Return the object that `explore --json` prints.
+
+    Args:
+        result: A `pathnav-exploration-1` object.
+        calls_now: Requests that this process made.
+        out: The run folder, None where it is not kept.
+    """
+    told: dict[str, Any] = {}
+    for name in PRINTED:
+        told[name] = result[name]
+        if name == "calls":
+            told["calls_now"] = calls_now
+    told["levels"] = [{name: level[name] for name in PRINTED_OF_LEVEL} for level in result["levels"]]
+    return {**told, "out": out}

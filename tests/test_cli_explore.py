@@ -1,0 +1,281 @@
+"""What `pathnav explore` prints, keeps and refuses."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import shapely
+
+from pathnav.explore import Schedule, TileTree
+from pathnav.explore.hit_rates import HitCounts
+from pathnav.explore.invariants import Row, broken_invariants
+from pathnav.slide import open_slide
+from support.commands import Bench, Command
+from support.exploring import Exploring, polygon, write_annotation
+
+KEYS = [
+    *("format", "outcome", "scorer", "schedule", "calls", "calls_now", "unparsed", "levels", "tokens", "cost_usd"),
+    *("seconds", "out"),
+]
+LEVEL_KEYS = [
+    *("magnification", "tiles", "scored", "yes", "kept", "kept_boxes", "positives", "reachable", "kept_positives"),
+    *("conditional_hit", "unconditional_hit", "optimum_hit", "tie_rate"),
+]
+
+
+@pytest.fixture
+def exploring(bench: Bench) -> Exploring:
+    return Exploring(bench)
+
+
+def printed(pathnav: Command, *arguments: object, code: int = 0) -> dict[str, Any]:
+    """Return the one JSON object on stdout."""
+    said = pathnav(*arguments, "--json")
+    assert said.code == code, said
+    (line,) = said.out.splitlines()
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+def test_explore_prints_exactly_the_keys_of_its_format(pathnav: Command, exploring: Exploring) -> None:
+    found = printed(pathnav, *exploring.annotated("--scorer", "random"))
+    assert list(found) == KEYS
+    assert found["format"] == "pathnav-exploration-1"
+    assert [list(level) for level in found["levels"]] == [LEVEL_KEYS] * 3
+    assert [level["magnification"] for level in found["levels"]] == [2.5, 10, 40]
+    assert (found["out"], found["cost_usd"], found["tokens"]) == (None, None, None)
+    assert found["calls"] == found["calls_now"] == sum(level["scored"] for level in found["levels"])
+
+
+def test_without_an_annotation_nothing_is_measured(pathnav: Command, exploring: Exploring) -> None:
+    for level in printed(pathnav, *exploring.plain("--scorer", "random"))["levels"]:
+        assert [level[key] for key in LEVEL_KEYS[6:]] == [None] * 7
+        assert level["kept"] == len(level["kept_boxes"]) > 0
+
+
+def test_the_pixels_of_kept_boxes_nest(pathnav: Command, exploring: Exploring) -> None:
+    levels = printed(pathnav, *exploring.annotated("--scorer", exploring.scorer("Left"), "--schedule", "2,2,2"))[
+        "levels"
+    ]
+    shapes = [shapely.box(x, y, x + w, y + h) for x, y, w, h in levels[1]["kept_boxes"]]
+    for x, y, w, h in levels[2]["kept_boxes"]:
+        assert sum(shape.covers(shapely.box(x, y, x + w, y + h)) for shape in shapes) == 1
+
+
+def test_another_schedule_over_known_tiles_asks_nothing(pathnav: Command, exploring: Exploring) -> None:
+    out = exploring.bench.folder / "run"
+    command = exploring.annotated("--scorer", exploring.scorer("Left"), "--out", out)
+    first = printed(pathnav, *command, "--schedule", "3,3,3")
+    second = printed(pathnav, *command, "--schedule", "3,2,1")
+    assert first["calls_now"] == first["calls"] > 0
+    assert (second["calls_now"], second["calls"] > 0) == (0, True)
+    again = printed(pathnav, *command, "--schedule", "3,3,3")
+    assert again["calls_now"] == 0
+    assert {**again, "calls_now": first["calls_now"]} == first
+
+
+def test_an_option_that_a_scorer_does_not_declare_is_another_scorer(pathnav: Command, exploring: Exploring) -> None:
+    command = exploring.plain("--scorer", exploring.scorer("Left"), "--out", exploring.bench.folder / "run")
+    assert printed(pathnav, *command)["calls_now"] > 0
+    assert printed(pathnav, *command, "--scorer-option", "sleep_s=0.0001")["calls_now"] > 0
+
+
+def test_a_rerun_gives_the_same_bytes_apart_from_times(pathnav: Command, exploring: Exploring) -> None:
+    records = []
+    for name in ("one", "two"):
+        out = exploring.bench.folder / name
+        pathnav(*exploring.annotated("--scorer", "random", "--seed", 5, "--out", out))
+        (path,) = out.glob("episodes/*/result.json")
+        record = json.loads(path.read_text())
+        records.append((path.parent.name, {key: value for key, value in record.items() if key != "seconds"}))
+    assert records[0] == records[1]
+
+
+def test_killed_and_continued_no_stored_tile_is_scored_again(exploring: Exploring, pathnav: Command) -> None:
+    out, notes = exploring.bench.folder / "run", exploring.bench.folder / "notes.txt"
+    options = ("--scorer-option", f"notes={notes}", "--scorer-option", "sleep_s=0.01", "--out", out)
+    command = [str(word) for word in exploring.annotated("--scorer", exploring.scorer("Left"), *options)]
+    source = "import sys; from pathnav.cli import main; sys.exit(main(sys.argv[1:]))"
+    for _ in range(3):
+        before = notes.read_text().count("\n") if notes.exists() else 0
+        process = subprocess.Popen([sys.executable, "-c", source, *command], stdout=-3, stderr=-3)
+        deadline = time.monotonic() + 60
+        while (not notes.exists() or notes.read_text().count("\n") < before + 20) and process.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    found = printed(pathnav, *command)
+    asked = Counter(notes.read_text().splitlines())
+    assert found["outcome"] == "finished"
+    assert found["calls"] == len(asked)
+    assert 0 < found["calls_now"] < found["calls"]
+    assert sum(asked.values()) - len(asked) <= 3, "at most the tile in flight at each kill"
+    alone = printed(pathnav, *exploring.annotated("--scorer", exploring.scorer("Left")))
+    assert [level["kept_boxes"] for level in alone["levels"]] == [level["kept_boxes"] for level in found["levels"]]
+
+
+def test_kept_tiles_are_written_for_qupath(pathnav: Command, exploring: Exploring) -> None:
+    path = exploring.bench.folder / "kept.geojson"
+    found = printed(pathnav, *exploring.annotated("--scorer", "random", "--geojson", path))
+    features = json.loads(path.read_text())["features"]
+    by_id = {feature["id"]: feature for feature in features}
+    assert len(by_id) == len(features) == sum(level["kept"] for level in found["levels"])
+    boxes = [tuple(box) for level in found["levels"] for box in level["kept_boxes"]]
+    shapes = [shapely.geometry.shape(feature["geometry"]) for feature in features]
+    assert [(x, y, x + w, y + h) for x, y, w, h in boxes] == [shape.bounds for shape in shapes]
+    for feature, shape in zip(features, shapes, strict=True):
+        told = feature["properties"]
+        assert told["objectType"] == "annotation"
+        assert 0 <= told["measurements"][0]["value"] <= 1
+        if told["metadata"]["magnification"] != "2.5x":
+            parent = shapely.geometry.shape(by_id[told["metadata"]["parent"]]["geometry"])
+            assert parent.covers(shape)
+    said = pathnav("annotations", path, "--json")
+    assert [row["name"] for row in json.loads(said.out)["classes"]] == ["kept 2.5x", "kept 10x", "kept 40x"]
+
+
+def test_a_scorer_that_fails_is_no_answer(pathnav: Command, exploring: Exploring) -> None:
+    for name, reason in (("Fails", "ZeroDivisionError: no tissue"), ("Short", "gave 0 scores for")):
+        said = pathnav(*exploring.annotated("--scorer", exploring.scorer(name), "--json"))
+        found = json.loads(said.out)
+        assert (said.code, found["outcome"], found["levels"], found["calls"]) == (1, "infra_error", [], None)
+        assert reason in said.err
+
+
+def test_no_plug_in_is_handed_the_truth(pathnav: Command, exploring: Exploring) -> None:
+    assert printed(pathnav, *exploring.annotated("--scorer", exploring.scorer("OracleScorer")))["outcome"] == "finished"
+
+
+WRONG: list[tuple[tuple[object, ...], str]] = [
+    (("--scorer", "oracle"), "the oracle needs a slide with a tumour annotation: give --annotation"),
+    (("--scorer", "randm"), "did you mean random"),
+    (("--scorer", "random", "--schedule", "6,3"), "a K for each of 2.5x, 10x and 40x"),
+    (("--scorer", "random", "--schedule", "6,0,2"), "whole numbers of at least 1"),
+    (("--scorer", "random", "--schedule", "a,b,c"), "three whole numbers"),
+    (("--scorer", "random", "--tile-px", 0), "tile_px must be a whole number of at least 1"),
+    (("--scorer", "random", "--min-tissue", 2), "min_tissue must be in [0, 1]"),
+    (("--scorer", "random", "--concurrency", 0), "concurrency must be a whole number of at least 1"),
+    (("--scorer", "random", "--seed", -1), "seed must be a whole number of 0 or more"),
+    (("--scorer", "random", "--tumour-class", "tumor"), "--tumour-class names a class of an annotation"),
+    (("--scorer", "random", "--model", "m", "--base-url", "http://127.0.0.1:1/v1"), "asks no model"),
+    (("--scorer", "random", "--scorer-option", "seeds=1"), "does not take the options"),
+    (("--scorer", "random", "--target-text", "mitoses"), "does not take the options"),
+    (("--scorer", "random", "--geojson", "kept.png"), "--geojson writes GeoJSON files"),
+    (("--scorer", "random", "--geojson", "/no/such/kept.geojson"), "the folder /no/such does not exist"),
+]
+
+
+@pytest.mark.parametrize(
+    ("more", "says"), WRONG, ids=lambda part: " ".join(map(str, part)) if type(part) is tuple else ""
+)
+def test_bad_options_are_one_sentence(
+    pathnav: Command, exploring: Exploring, more: tuple[object, ...], says: str
+) -> None:
+    before = exploring.bench.files()
+    said = pathnav(*exploring.plain(*more))
+    assert (said.code, said.out) == (2, "")
+    (sentence,) = said.sentences
+    assert says in sentence
+    assert exploring.bench.files() == before
+
+
+@pytest.mark.parametrize(
+    ("content", "tumour", "says"),
+    [
+        ('{"type": "FeatureCollection", "features": [', "tumor", "is neither JSON nor XML"),
+        ('{"hello": 1}', "tumor", "expected QuPath GeoJSON"),
+        ('{"type": "FeatureCollection", "features": []}', "tumor", "holds no closed region"),
+        (None, "tumour", "tumor"),
+    ],
+)
+def test_bad_annotation_files_are_one_sentence(
+    pathnav: Command, exploring: Exploring, content: str | None, tumour: str, says: str
+) -> None:
+    path = exploring.annotation
+    if content is not None:
+        path.write_text(content)
+    said = pathnav(*exploring.plain("--scorer", "random", "--annotation", path, "--tumour-class", tumour))
+    assert (said.code, said.out) == (2, "")
+    (sentence,) = said.sentences
+    assert says in sentence
+    assert str(path) in sentence
+
+
+def test_points_alone_are_no_tumour(pathnav: Command, exploring: Exploring) -> None:
+    point = polygon(0, 0, 1, 1) | {"geometry": {"type": "Point", "coordinates": [5, 5]}}
+    path = write_annotation(exploring.annotation, point)
+    said = pathnav(*exploring.plain("--scorer", "random", "--annotation", path, "--tumour-class", "tumor"))
+    assert said.code == 2
+    assert "holds no closed region, only 1 point" in said.err
+
+
+def test_an_annotation_of_another_slide_is_refused_or_warned_of(pathnav: Command, exploring: Exploring) -> None:
+    command = exploring.annotated("--scorer", "random")
+    write_annotation(exploring.annotation, polygon(50_000, 50_000, 700, 500))
+    said = pathnav(*command)
+    assert said.code == 2
+    assert "lies outside the scanned area" in said.err
+    write_annotation(exploring.annotation, polygon(100, 100, 700, 500), polygon(50_000, 50_000, 700, 500))
+    said = pathnav(*command)
+    assert said.code == 0
+    assert "warning: 50.0% of the tumour" in said.err
+
+
+def test_the_text_is_a_table_that_a_reader_can_follow(pathnav: Command, exploring: Exploring) -> None:
+    said = pathnav(*exploring.annotated("--scorer", "oracle", "--schedule", "1,1,1"))
+    lines = said.out.splitlines()
+    assert lines[0] == "outcome:    finished"
+    assert [line.split()[0] for line in lines[-3:]] == ["2.5x", "10x", "40x"]
+    assert len({len(line) for line in lines[-4:]}) == 1
+
+
+@pytest.mark.parametrize("scorer", ["oracle", "nuclear-density", "tissue-density", "random"])
+def test_a_real_slide_keeps_to_the_invariants(pathnav: Command, shared: Path, tmp_path: Path, scorer: str) -> None:
+    slide = shared / "slides" / "virtual-hgsc-groundtruth.svs"
+    truth = ("--annotation", slide.with_suffix(".geojson"), "--tumour-class", "tumor")
+    rows, out = [], tmp_path / "run"
+    for keep in ("1,1,1", "3,3,3", "6,3,2", "6,5,3", "10,5,3"):
+        arguments = ("explore", slide, *truth, "--scorer", scorer, "--tile-px", 128, "--schedule", keep, "--out", out)
+        assert pathnav(*arguments).code == 0
+    with open_slide(slide) as opened:
+        tree = TileTree(opened, 128)
+        assert [tree.count(level) for level in range(3)] == [15, 204, 2990]
+    for path in out.glob("episodes/*/result.json"):
+        record = json.loads(path.read_text())
+        levels = tuple(
+            HitCounts(*(level[k] for k in ("positives", "reachable", "kept", "kept_positives", "optimum_positives")))
+            for level in record["levels"]
+        )
+        rows.append(Row(scorer, frozenset({record["slide"]["fingerprint"]}), Schedule.of(record["schedule"]), levels))
+        if scorer == "oracle":
+            assert levels[0].kept_positives == levels[0].optimum_positives
+    assert len(rows) == 5
+    assert broken_invariants(rows) == []
+
+
+def test_coordinates_may_count_from_the_scanned_area(pathnav: Command, shared: Path, tmp_path: Path) -> None:
+    slide = shared / "slides" / "mirax-sparse-bounds.mrxs"
+    with open_slide(slide) as opened:
+        bounds = opened.bounds
+    kept = {}
+    for name, corner, more in (("plane", (bounds.x, bounds.y), ()), ("area", (0, 0), ("--relative-to-bounds",))):
+        path = write_annotation(tmp_path / f"{name}.geojson", polygon(corner[0] + 300, corner[1] + 300, 600, 600))
+        drawn = tmp_path / f"{name}.kept.geojson"
+        arguments = ("explore", slide, "--annotation", path, "--scorer", "oracle", "--tile-px", 64, "--geojson", drawn)
+        found = printed(pathnav, *arguments, *more)
+        first = json.loads(drawn.read_text())["features"][0]["geometry"]["coordinates"][0][0]
+        kept[name] = (
+            [level["kept_positives"] for level in found["levels"]],
+            found["levels"][0]["kept_boxes"][0],
+            first,
+        )
+    assert kept["plane"][:2] == kept["area"][:2]
+    assert [a - b for a, b in zip(kept["plane"][2], kept["area"][2], strict=True)] == [bounds.x, bounds.y]
