@@ -23,7 +23,7 @@ ISSUE_KEYS = [
     *("format", "outcome", "box", "iou", "conclusion", "confidence", "rois_used", "budget", "steps", "tokens"),
     *("cost_usd", "seconds", "agent", "model", "target_cut", "unbudgeted", "out"),
 ]
-COMMANDS = ["locate", "explore", "run", "report", "agents", "inspect", "annotations", "phantom", "stub"]
+COMMANDS = ["locate", "explore", "run", "report", "agents", "scorers", "inspect", "annotations", "phantom", "stub"]
 REPORT = {"conclusion": "here", "bbox": [600, 600, 100, 100], "confidence": 0.7}
 
 

@@ -279,3 +279,14 @@ def test_coordinates_may_count_from_the_scanned_area(pathnav: Command, shared: P
         )
     assert kept["plane"][:2] == kept["area"][:2]
     assert [a - b for a, b in zip(kept["plane"][2], kept["area"][2], strict=True)] == [bounds.x, bounds.y]
+
+
+def test_the_installed_scorers_are_listed(pathnav: Command) -> None:
+    said = pathnav("scorers")
+    assert said.code == 0
+    assert [line.split()[0] for line in said.out.splitlines()] == [
+        *("nuclear-density", "oracle", "random", "tissue-density", "vlm")
+    ]
+    assert "(needs a chat endpoint)" in said.out.splitlines()[-1]
+    found = json.loads(pathnav("scorers", "--json").out)
+    assert (found["format"], found["scorers"][2]["name"]) == ("pathnav-scorers-1", "random")

@@ -100,6 +100,17 @@ def test_the_readmes_agent_is_short_and_there_are_two_examples() -> None:
     assert all(len([line for line in example.splitlines() if line.strip()]) <= 20 for example in examples)
 
 
+def test_the_scorer_of_the_how_to_runs(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(demo)
+    scorer, check = blocks(Path("docs/how-to-scorer.md"), "python")
+    Path("my_scorer.py").write_text(scorer)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(check, "docs/how-to-scorer.md", "exec"), {"__name__": "__main__"})
+        (line,) = [words for words in command_lines(Path("docs/how-to-scorer.md")) if "my_scorer.py:Redness" in words]
+        assert main([*line, "--json"]) == 0
+    assert "Rule.REPEAT" in printed.getvalue()
+
+
 @pytest.mark.parametrize("page", ["docs/how-to-agent.md", "docs/tutorial.md"])
 def test_the_agents_of_the_how_tos_run(page: str, demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(demo)

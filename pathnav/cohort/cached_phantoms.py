@@ -57,6 +57,7 @@ def _slide(place: Path) -> SlideSpec:
         organ="phantom",
         tree=str(place / files["tree"]),
         annotation=str(place / files["annotation"]),
+        tumour_classes=("tumor",),
     )
 
 

@@ -49,7 +49,7 @@ def select(candidates: Sequence[Candidate], spec: SampleSpec, magnifications: Se
     """
     usable = sorted((one for one in candidates if any(one.nodes.get(m) for m in magnifications)), key=lambda o: o.name)
     notes = [f"slide {one.name} has no query and is left out" for one in candidates if one not in usable]
-    chosen = _slides(usable, spec)
+    chosen = sampled_slides(usable, spec)
     if spec.slides is not None and len(chosen) < spec.slides:
         notes.append(f"the sample asks for {spec.slides} slides, the cohort has {len(chosen)} with queries")
     slides = tuple(_with_nodes(one, spec, magnifications) for one in chosen)
@@ -65,7 +65,8 @@ def _missing_queries(slides: Sequence[Candidate], wanted: int, magnifications: S
     return [f"slide {name} has {count} of {wanted} queries at {m:g}x" for name, count, m in there if count < wanted]
 
 
-def _slides(usable: Sequence[Candidate], spec: SampleSpec) -> list[Candidate]:
+def sampled_slides(usable: Sequence[Candidate], spec: SampleSpec) -> list[Candidate]:
+    """Return the slides of a sample, sorted by name; their queries are left to the caller."""
     total = len(usable) if spec.slides is None else min(spec.slides, len(usable))
     strata: dict[str, list[Candidate]] = defaultdict(list)
     for one in usable:

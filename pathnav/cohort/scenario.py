@@ -16,7 +16,18 @@ from pydantic import BeforeValidator, Field, PlainSerializer, field_validator, m
 from pathnav.cohort import protocol
 from pathnav.cohort.node import Frozen, Magnification, Text
 from pathnav.cohort.phantom import LARGEST_SIDE_PX, LEAST_SIDE_PX
-from pathnav.cohort.scenario_values import Agent, Budget, agents_from, agents_to_json, budgets_from, budgets_to_json
+from pathnav.cohort.scenario_values import (
+    Agent,
+    Budget,
+    Keep,
+    agents_from,
+    agents_to_json,
+    budgets_from,
+    budgets_to_json,
+    schedules_from,
+    schedules_to_json,
+    scorers_from,
+)
 from pathnav.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -42,6 +53,16 @@ class SlideSpec(Frozen):
     """File of tumour polygons."""
     tumour_classes: Annotated[tuple[str, ...], Field(strict=False)] = ()
     """Classes of the annotation that count as tumour."""
+    relative_to_bounds: bool = False
+    """Whether the annotation's coordinates count from the corner of the scanned area."""
+    tumour_free: bool = False
+    """The slide is known to have no tumour, so that there is no annotation."""
+
+    @model_validator(mode="after")
+    def _one_truth(self) -> Self:
+        if self.tumour_free and self.annotation is not None:
+            raise ValueError("tumour_free must not stand beside an annotation")
+        return self
 
     def open(self) -> "Slide":
         """Return the open slide.
@@ -103,6 +124,8 @@ class ModelSpec(Frozen):
     api_key_env: Text | None = None
     """Name of the environment variable that holds the key; the key itself never stands in a scenario."""
     timeout_s: Annotated[float, Field(gt=0)] = 120.0
+    concurrency: Annotated[int, Field(ge=1)] = 8
+    """Requests of a scorer that may be in flight."""
 
     @field_validator("base_url")
     @classmethod
@@ -174,6 +197,21 @@ class LocaliseSpec(Frozen):
         return tuple(sorted(set(magnifications)))
 
 
+class ExploreSpec(Frozen):
+    """Mode B: who scores tiles, with which schedules, over which tiles."""
+
+    scorers: Annotated[tuple[Agent, ...], BeforeValidator(scorers_from), PlainSerializer(agents_to_json)]
+    schedule: Annotated[tuple[Keep, ...], BeforeValidator(schedules_from), PlainSerializer(schedules_to_json)] = (
+        protocol.SCHEDULE,
+    )
+    """K at 2.5x, 10x and 40x; one or more, which share all scores."""
+    tile_px: Annotated[int, Field(ge=1)] = protocol.TILE_PX
+    """Side of a tile's image at its magnification."""
+    min_tissue: Annotated[float, Field(ge=0, le=1)] = protocol.MIN_TISSUE
+    fill_to_k: bool = False
+    """Where fewer than K say Yes, fill with the best No."""
+
+
 class Scenario(Frozen):
     """All that a run is made of. Read one with `load_scenario`."""
 
@@ -184,10 +222,18 @@ class Scenario(Frozen):
     model: ModelSpec | None = None
     """None: agents that need a model get the offline stub."""
     decoding: DecodingSpec = DecodingSpec()
-    localise: LocaliseSpec
+    localise: LocaliseSpec = LocaliseSpec.model_construct(agents=())
+    """Without one, no agent is asked."""
+    explore: ExploreSpec | None = None
     seed: int = 0
     out: Text | None = None
     """Output folder; None leaves it to the command."""
+
+    @model_validator(mode="after")
+    def _some_mode(self) -> Self:
+        if not self.localise.agents and self.explore is None:
+            raise ValueError("needs localise (Mode A: agents), explore (Mode B: scorers), or both")
+        return self
 
     @field_validator("name")
     @classmethod
@@ -201,4 +247,6 @@ class Scenario(Frozen):
 
         It is itself a scenario: saved to a file and loaded again it gives an equal one.
         """
-        return self.model_dump(mode="json")
+        there = {"localise": bool(self.localise.agents), "explore": self.explore is not None}
+        left_out = {mode for mode, asked in there.items() if not asked}
+        return self.model_dump(mode="json", exclude=left_out)

@@ -157,12 +157,14 @@ def _absolute(value: Any, place: Place, folder: Path) -> Any:
 
 
 def _is_agent(place: Place) -> bool:
-    return len(place) == 3 and place[:2] == ("localise", "agents")
+    return len(place) == 3 and place[:2] in (("localise", "agents"), ("explore", "scorers"))
 
 
 def _is_path(place: Place) -> bool:
     match place:
         case ("cohort", "file") | ("out",) | ("cohort", "slides", int(), "path" | "tree" | "annotation"):
+            return True
+        case ("explore", "scorers", int(), _, "prompt"):
             return True
     return False
 

@@ -45,7 +45,11 @@ RelativeToBounds = Annotated[
 ]
 ScorerName = Annotated[
     str | None,
-    typer.Option("--scorer", metavar="NAME", help="An installed scorer, or path/to/file.py:Class; default: vlm."),
+    typer.Option(
+        "--scorer",
+        metavar="NAME",
+        help="An installed scorer (see pathnav scorers), or path/to/file.py:Class; default: vlm.",
+    ),
 ]
 ScorerOptions = Annotated[
     list[str] | None,

@@ -115,6 +115,10 @@ class Scorer(Protocol):
     - `settings` (mapping, JSON): all else that can change a score: prompt hash, model, seed; default: none.
     - `needs_pixels` (bool): it reads the tiles' images; default True.
     - `batch_tiles` (int): the most tiles it is given at a time; default 64.
+    - `uses_model` (bool): it asks a chat endpoint; default False.
+    - `accept_chat(client, workers)`: where it uses a model, the runner, and only the runner, calls this once before
+      `settings` is read and any tile is scored; `client` is a `pathnav.model.ChatClient` that the runner closes,
+      `workers` how many threads may read, encode and ask.
     """
 
     def score(self, tiles: Sequence[TileImage]) -> Iterable[TileScore]:

@@ -26,8 +26,10 @@ class ChatClient:
 
     Tried again, at most `backoff.tries` times in all: HTTP 408, 425, 429 and 5xx, time-outs, dropped or refused
     connections, bodies that are no chat completion. Never tried again: any other 4xx, an exhausted quota, a
-    conversation too long for the model. Until the endpoint has answered once, an address that cannot be reached and
-    a web page in place of an answer are taken for mistakes in the settings and reported at once.
+    conversation too long for the model. A server that refuses a request for log-probabilities is asked the same without
+    them, and if it then answers, this client asks it for none any more. Until the endpoint has answered once, an
+    address that cannot be reached and a web page in place of an answer are taken for mistakes in the settings and
+    reported at once.
 
     Args:
         settings: The endpoint and the decoding.
@@ -58,6 +60,7 @@ class ChatClient:
         self._rng = rng or np.random.default_rng()
         self._lock = threading.Lock()
         self._answered = False
+        self._gives_logprobs = True
         self._wire = Wire(settings, connections)
 
     def ask(
@@ -65,6 +68,8 @@ class ChatClient:
         messages: Sequence[Mapping[str, Any]],
         tools: Sequence[Mapping[str, Any]] = (),
         required_tool: str | None = None,
+        *,
+        top_logprobs: int | None = None,
     ) -> Reply:
         """Return the endpoint's answer to a conversation.
 
@@ -72,6 +77,8 @@ class ChatClient:
             messages: OpenAI chat-completions messages, images inlined as `data:` URLs; sent exactly as they are.
             tools: OpenAI function schemas.
             required_tool: The name of the tool that must be called.
+            top_logprobs: How many alternatives of each answer token are asked for, 0 to 20; None asks for no
+                log-probabilities. A server may give none all the same.
 
         Raises:
             EndpointUnreachable: If no connection came about and the endpoint has never answered.
@@ -79,20 +86,38 @@ class ChatClient:
             ModelError: If the endpoint keeps failing, or fails in a way that asking again cannot mend.
         """
         started, sent_before = time.monotonic(), self._wire.bytes_sent
-        for retries in itertools.count():
+        body, retries = self._completed(messages, tools, required_tool, top_logprobs)
+        return replace(
+            read_reply(body["choices"][0], body.get("usage"), _call_ids(messages)),
+            seconds=time.monotonic() - started,
+            retries=retries,
+            bytes_sent=self._wire.bytes_sent - sent_before,
+        )
+
+    def _completed(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]],
+        required_tool: str | None,
+        top_logprobs: int | None,
+    ) -> tuple[dict[str, Any], int]:
+        """Return the body of the answer and how many tries failed before it."""
+        retries, refusal = 0, None
+        while True:
+            wanted = top_logprobs if self._gives_logprobs and refusal is None else None
             try:
-                body = self._wire.complete(messages, tools, required_tool)
+                body = self._wire.complete(messages, tools, required_tool, wanted)
+                break
             except CallFailed as error:
+                if wanted is not None and error.failure.names_logprobs:
+                    refusal = error.failure
+                    continue
                 self._wait_or_raise(error, retries)
-                continue
-            self._answered = True
-            return replace(
-                read_reply(body["choices"][0], body.get("usage"), _call_ids(messages)),
-                seconds=time.monotonic() - started,
-                retries=retries,
-                bytes_sent=self._wire.bytes_sent - sent_before,
-            )
-        raise AssertionError  # the loop has no end of its own
+                retries += 1
+        self._answered = True
+        if refusal is not None:
+            self._ask_for_no_logprobs(refusal)
+        return body, retries
 
     def close(self) -> None:
         """Close all connections."""
@@ -103,6 +128,13 @@ class ChatClient:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
+
+    def _ask_for_no_logprobs(self, refusal: Failure) -> None:
+        """Note that the server takes requests without log-probabilities only; say so once."""
+        with self._lock:
+            is_news, self._gives_logprobs = self._gives_logprobs, False
+        if is_news:
+            _log.warning("%s; it is asked for no log-probabilities any more", self._said(refusal))
 
     def _wait_or_raise(self, error: CallFailed, retries: int) -> None:
         """Wait before the next try, or raise what a caller should see."""

@@ -17,6 +17,8 @@ _OVERFLOW = re.compile(  # wordings seen from OpenAI, vLLM, SGLang, llama.cpp, O
     r"|input token count .{0,40}exceeds|larger than the max context size|model with \d+ maximum context",
     re.IGNORECASE,
 )
+_LOGPROBS = re.compile(r"log[ _-]?prob", re.IGNORECASE)
+_NOT_ABOUT_FIELDS = RETRIED_STATUSES | {401}  # OpenAI answers 403 for models whose log-probabilities it keeps
 _DECIMAL = r"\d+(\.\d*)?"
 _NEVER_BETTER = re.compile(r"insufficient_quota|billing_hard_limit|exceeded your current quota", re.IGNORECASE)
 
@@ -32,6 +34,7 @@ class Failure:
         overflow: Whether the conversation is longer than the model's context.
         unreachable: Whether no connection came about at all.
         settled: Whether a first failure of this kind is taken for a mistake in the settings.
+        names_logprobs: Whether the request was refused with a word about log-probabilities.
     """
 
     sentence: str
@@ -40,6 +43,7 @@ class Failure:
     overflow: bool = False
     unreachable: bool = False
     settled: bool = False
+    names_logprobs: bool = False
 
 
 class CallFailed(Exception):
@@ -70,6 +74,7 @@ def of_status(status: int, headers: Mapping[str, str], body: str, message: str |
         retriable=temporary and not overflow and not _NEVER_BETTER.search(body),
         retry_after_s=retry_after_s(headers),
         overflow=overflow,
+        names_logprobs=_is_about_fields(status) and not overflow and bool(_LOGPROBS.search(body)),
     )
 
 
@@ -99,6 +104,11 @@ def first_words(text: str) -> str:
     plain = re.sub(r"<(script|style)\b.*?</\1>|<[^>]*>", " ", text, flags=re.DOTALL | re.IGNORECASE)
     line = " ".join(plain.split())
     return line if len(line) <= FIRST_WORDS else line[:FIRST_WORDS].rstrip() + " ..."
+
+
+def _is_about_fields(status: int) -> bool:
+    """Return whether a status may mean that a server does not take a field of the request."""
+    return status == 501 or (400 <= status < 500 and status not in _NOT_ABOUT_FIELDS)
 
 
 def _header(headers: Mapping[str, str], wanted: str) -> str:

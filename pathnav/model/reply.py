@@ -9,6 +9,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+FIRST_TOKENS = 16  # a few blanks, quotes and marks may stand before the word
+_ROUNDING = 1e-3  # a logarithm this far above 0 is a rounded 0, more is no probability
+_LEAST = -1e6  # servers send -9999 or -inf for "never"; a whole number may be too large for a float
+
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
@@ -45,6 +49,22 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerToken:
+    """One token of an answer, with what could have stood in its place.
+
+    Args:
+        text: The token as sent, byte-pair marks and all.
+        logprob: Natural logarithm of its probability, from -1e6 to 0.
+        alternatives: The likeliest tokens of that place with their logarithms, as sent: the token itself may be among
+            them.
+    """
+
+    text: str
+    logprob: float
+    alternatives: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """One answer.
 
@@ -57,6 +77,8 @@ class Reply:
         seconds: From the question to the answer, retries and waits included.
         retries: How many tries failed before this answer.
         bytes_sent: Length of the request bodies, all tries.
+        logprobs: The first tokens of the answer with their log-probabilities, at most `FIRST_TOKENS`; empty where
+            they were not asked for or the server gave none.
     """
 
     text: str
@@ -67,6 +89,7 @@ class Reply:
     seconds: float = 0.0
     retries: int = 0
     bytes_sent: int = 0
+    logprobs: tuple[AnswerToken, ...] = ()
 
 
 def read_reply(choice: Mapping[str, Any], usage: object, taken: Collection[str] = ()) -> Reply:
@@ -87,6 +110,7 @@ def read_reply(choice: Mapping[str, Any], usage: object, taken: Collection[str] 
         finish_reason=clean(reason) if isinstance(reason, str) else None,
         refused=reason == "content_filter" or bool(refusal) or _has_refusal_part(content),
         tokens=_tokens(usage),
+        logprobs=_first_tokens(choice.get("logprobs")),
     )
 
 
@@ -131,6 +155,30 @@ def _tokens(usage: object) -> Tokens | None:
     counts = [usage.get("prompt_tokens"), usage.get("completion_tokens")]
     whole = [count for count in counts if type(count) is int and count >= 0]
     return Tokens(*whole) if len(whole) == 2 else None
+
+
+def _first_tokens(logprobs: object) -> tuple[AnswerToken, ...]:
+    """Return the tokens up to the first that cannot be read: those behind it would be taken for earlier ones."""
+    content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+    found = []
+    for entry in content[:FIRST_TOKENS] if isinstance(content, list) else ():
+        token = _chance(entry)
+        if token is None:
+            break
+        others = entry.get("top_logprobs")
+        chances = [_chance(other) for other in others] if isinstance(others, list) else []
+        found.append(AnswerToken(*token, tuple(chance for chance in chances if chance is not None)))
+    return tuple(found)
+
+
+def _chance(entry: object) -> tuple[str, float] | None:
+    """Return a token and the logarithm of its probability; None where an entry names none."""
+    text, logprob = (entry.get("token"), entry.get("logprob")) if isinstance(entry, Mapping) else (None, None)
+    if not isinstance(text, str) or not isinstance(logprob, int | float) or isinstance(logprob, bool):
+        return None
+    if not logprob <= _ROUNDING:  # NaN is not either
+        return None
+    return clean(text), min(0.0, float(max(logprob, _LEAST)))
 
 
 def _calls(sent: object, taken: set[str]) -> tuple[ToolCall, ...]:

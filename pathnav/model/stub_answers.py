@@ -1,9 +1,9 @@
 """What `stub-pixel-reader` answers: a request body in, a response body out, no network.
 
-It is no model and says so. It measures haematoxylin density in the images it is sent and navigates with the tools
-it is offered, so that everything runs through the real client without a network. It keeps no state between
-requests: what it does follows from the conversation alone, and the same conversation gets the same answer.
-As a server it is strict, see `pathnav.model.stub_rules`.
+It is no model and says so. It measures haematoxylin density in the images it is sent and navigates with the tools it
+is offered, or answers Yes or No about one image, so that everything runs through the real client without a network.
+It keeps no state between requests: what it does follows from the conversation alone, and the same conversation gets
+the same answer. As a server it is strict, see `pathnav.model.stub_rules`.
 
 Usage is counted in units of its own: a token is 4 characters of text or 28 x 28 px of an image.
 """
@@ -20,11 +20,12 @@ from pathnav.model.stub_conversation import Task, read_task
 from pathnav.model.stub_policy import Step, decide
 from pathnav.model.stub_rules import check_request, content_parts
 from pathnav.model.stub_vision import Eyes
+from pathnav.model.stub_yes_no import Verdict, verdict_on
 
 STUB_MODEL = "stub-pixel-reader"
 _WHO = (
     f"This is {STUB_MODEL}, pathnav's offline test server. It is not a model: it measures haematoxylin density in "
-    "images and can only act on pathnav's localisation task."
+    "images and can only act on pathnav's localisation task or answer Yes or No about an image."
 )
 _LOOK, _REPORT, _FACTS = "extract_roi", "finish_and_report", "get_image_info"
 
@@ -45,12 +46,18 @@ class Stub:
         """
         body = check_request(request)
         task = read_task(body["messages"], self._eyes)
-        text, call = _answer(task, _offered(body), body.get("tool_choice"))
+        verdict = verdict_on(body, task.images)
+        text, call = (verdict.text, None) if verdict else _answer(task, _offered(body), body.get("tool_choice"))
         message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
         if call is not None:
             function = {"name": call[0], "arguments": json.dumps(call[1])}
             message["tool_calls"] = [{"id": f"call{task.calls + 1:05d}", "type": "function", "function": function}]
-        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if call else "stop", "logprobs": None}
+        choice = {
+            "index": 0,
+            "message": message,
+            "finish_reason": "tool_calls" if call else "stop",
+            "logprobs": _logprobs(body, verdict),
+        }
         return {
             "id": f"chatcmpl-{hashlib.sha256(json.dumps(message).encode()).hexdigest()[:24]}",
             "object": "chat.completion",
@@ -60,6 +67,10 @@ class Stub:
             "choices": [choice],
             "usage": _usage(body["messages"], message, task),
         }
+
+
+def _logprobs(body: Mapping[str, Any], verdict: Verdict | None) -> dict[str, Any] | None:
+    return verdict.logprobs(body.get("top_logprobs") or 0) if verdict and body.get("logprobs") else None
 
 
 def _offered(body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -85,12 +85,12 @@ def read_task(messages: Sequence[Mapping[str, Any]], eyes: Eyes) -> Task:
     before, after = _Shown(), _Shown()
     for index, message in enumerate(messages):
         _collect(message, before if index < first_turn else after, eyes)
-    brief = "\n".join(_texts(messages[:first_turn], "user"))
-    said = "\n".join(_texts(messages, "assistant"))
+    brief = "\n".join(texts_of(messages[:first_turn], "user"))
+    said = "\n".join(texts_of(messages, "assistant"))
     calls = list(_calls(messages))
     asked = tuple(box for name, arguments in calls if name == "extract_roi" and (box := _asked_box(arguments)))
     budget = int(found.group(1)) if (found := _BUDGET.search(brief)) else 1
-    left = _LEFT.findall("\n".join(_texts(messages, "tool")))
+    left = _LEFT.findall("\n".join(texts_of(messages, "tool")))
     target = _TARGET.search(brief)
     finding = _FINDING.search(brief)
     notes = [(box, float(match.group(5))) for match in _NOTE.finditer(said) if (box := _box(match))]
@@ -133,7 +133,8 @@ def _collect(message: Mapping[str, Any], shown: _Shown, eyes: Eyes) -> None:
         waiting = None
 
 
-def _texts(messages: Sequence[Mapping[str, Any]], role: str) -> Iterator[str]:
+def texts_of(messages: Sequence[Mapping[str, Any]], role: str) -> Iterator[str]:
+    """Yield the text parts of all messages of a role."""
     for message in messages:
         if message["role"] == role:
             yield from (part["text"] for part in content_parts(message) if part["type"] == "text")

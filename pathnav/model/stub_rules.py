@@ -35,6 +35,7 @@ def check_request(body: object) -> dict[str, Any]:
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise BadRequest("'messages' must be a list of at least one message")
+    _check_logprobs(body.get("logprobs"), body.get("top_logprobs"))
     _check_tools(body.get("tools"), body.get("tool_choice"))
     _check_order(messages)
     return body
@@ -63,6 +64,17 @@ def content_parts(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return content if isinstance(content, list) else []
+
+
+def _check_logprobs(logprobs: object, top: object) -> None:
+    if logprobs is not None and not isinstance(logprobs, bool):
+        raise BadRequest("'logprobs' must be true or false")
+    if top is None:
+        return
+    if logprobs is not True:
+        raise BadRequest("'top_logprobs' is only allowed when 'logprobs' is true")
+    if type(top) is not int or not 0 <= top <= 20:
+        raise BadRequest(f"'top_logprobs' must be a whole number from 0 to 20, got {top!r}")
 
 
 def _check_tools(tools: object, choice: object) -> None:

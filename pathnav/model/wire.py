@@ -121,18 +121,30 @@ class Wire:
         return self._meter.bytes_sent
 
     def complete(
-        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], required_tool: str | None
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]],
+        required_tool: str | None,
+        top_logprobs: int | None = None,
     ) -> dict[str, Any]:
         """Return the body of one chat completion, with at least one choice.
+
+        Args:
+            messages: The conversation.
+            tools: The tools offered.
+            required_tool: The tool that must be called.
+            top_logprobs: How many alternatives of each answer token are asked for; None asks for no log-probabilities.
 
         Raises:
             CallFailed: If the try failed in any way.
         """
-        offered: dict[str, Any] = {"tools": list(tools)} if tools else {}
+        fields: dict[str, Any] = {"tools": list(tools)} if tools else {}
         if required_tool is not None:
-            offered["tool_choice"] = {"type": "function", "function": {"name": required_tool}}
+            fields["tool_choice"] = {"type": "function", "function": {"name": required_tool}}
+        if top_logprobs is not None:
+            fields |= {"logprobs": True, "top_logprobs": top_logprobs}
         try:
-            message = self._chat.invoke("", verbatim_messages=list(messages), **offered)
+            message = self._chat.invoke("", verbatim_messages=list(messages), **fields)
         except openai.APIStatusError as error:
             text = error.response.text
             raise CallFailed(

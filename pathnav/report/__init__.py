@@ -8,12 +8,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pathnav.report.exploration_record import ExplorationResult
     from pathnav.report.load import EpisodeResult, RunRecord, load_run
     from pathnav.report.picture import draw_episode, draw_result, draw_trajectory
     from pathnav.report.summary import Report, make_report
 
 __all__ = [
     "EpisodeResult",
+    "ExplorationResult",
     "Report",
     "RunRecord",
     "draw_episode",
@@ -25,6 +27,7 @@ __all__ = [
 
 _HOMES = {
     "EpisodeResult": "load",
+    "ExplorationResult": "exploration_record",
     "Report": "summary",
     "RunRecord": "load",
     "draw_episode": "picture",

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pathnav.report.comparisons import Comparison
+from pathnav.report.exploration_document import explorations_document
 from pathnav.report.names import BudgetNames
 from pathnav.report.paper import paper
 from pathnav.report.scores import Cell, Group, Row
@@ -25,8 +26,8 @@ def document(report: "Report") -> dict[str, Any]:
         "name": run.name,
         "episodes": {
             "planned": run.planned,
-            "answered": sum(episode.outcome.is_agents for episode in run.results),
-            "lost": sum(row.n_infra for row in report.rows),
+            "answered": report.answered,
+            "lost": report.lost,
             "unfinished": list(run.unfinished),
             "earlier": run.n_earlier,
         },
@@ -39,6 +40,7 @@ def document(report: "Report") -> dict[str, Any]:
             "n_queries": facts.n_queries,
             "rows": [asdict(row) | {"doubted": row.doubted} for row in report.paper_rows()],
         },
+        "explorations": explorations_document(report.explorations) if report.explorations else None,
         "notes": list(report.notes),
     }
 

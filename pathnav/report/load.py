@@ -1,46 +1,30 @@
 """A run folder as it is read: results checked against their format, and how many episodes are still to come."""
 
-import re
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from pathnav.cohort.protocol import IOU_THRESHOLD
 from pathnav.errors import RecordError
 from pathnav.localise.outcome import Outcome
-from pathnav.run.folder import RESULT_FILE, RESULT_FORMAT, RunFolder
+from pathnav.report.exploration_record import ExplorationResult, PlannedSearch
+from pathnav.report.record_parts import BoxList, Record, SlideRecord, Tokens, is_pathnavs
+from pathnav.run.folder import EXPLORATION_FORMAT, RESULT_FILE, RESULT_FORMAT, RunFolder
 from pathnav.run.key import hashed
 from pathnav.run.record import JsonObject, read_json
 
-BoxList = tuple[float, float, float, float]
 QueryKey = tuple[str, float, BoxList, tuple[float, ...], str]
 """Slide fingerprint, magnification, search region, target box, finding; the slide comes first."""
 
 SHIPPED_AGENTS = frozenset(
     ("random", "grid-centroid", "tissue-density", "tissue-weighted", "parent-centre", "clip-retrieval", "oracle", "vlm")
 )
-_SHIPPED = re.compile(r"(?!.*\.py$)(pathnav \d\S*|pathnav(_baselines)?(\.\w+)+)")
-"""Origins of pathnav's own agents: the installed distribution with its version, or one of its modules; not a file."""
 
 
-class _Record(BaseModel):
-    # A result has more fields than a table needs, and may gain some within its format: those are left alone.
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
-
-
-class SlideRecord(_Record):
-    """Which slide an episode was about."""
-
-    path: str
-    fingerprint: str
-    """The slide's identity: the unit of resampling."""
-    phantom: bool = False
-    mpp_um: tuple[float, float] | None = None
-
-
-class QueryRecord(_Record):
+class QueryRecord(Record):
     """What an episode asked."""
 
     id: str | None = None
@@ -53,14 +37,7 @@ class QueryRecord(_Record):
     """ROIs."""
 
 
-class Tokens(_Record):
-    """Tokens that a model read and wrote."""
-
-    input: int | None = None
-    output: int | None = None
-
-
-class EpisodeResult(_Record):
+class EpisodeResult(Record):
     """One `result.json`; None is unknown or not applicable, never 0."""
 
     format: Literal["pathnav-result-1"]
@@ -73,8 +50,8 @@ class EpisodeResult(_Record):
     configuration: str | None = None
     """Hash of the agent's code, version, settings, views, prompts, tools, model and decoding."""
     version: str = "0"
-    settings: dict[str, Any] = {}
-    controls: dict[str, Any] = {}
+    settings: dict[str, Any] = Field(default_factory=dict)
+    controls: dict[str, Any] = Field(default_factory=dict)
     model: str | None = None
     decoding: dict[str, Any] | None = None
     repeat: int = 0
@@ -126,7 +103,7 @@ class EpisodeResult(_Record):
         """Whether the agent is one of pathnav's own; a record that says nothing of its origin is judged by the name."""
         if "origin" not in self.model_fields_set:
             return self.agent in SHIPPED_AGENTS
-        return self.agent in SHIPPED_AGENTS and self.origin is not None and bool(_SHIPPED.fullmatch(self.origin))
+        return self.agent in SHIPPED_AGENTS and is_pathnavs(self.origin)
 
     @property
     def variant(self) -> dict[str, Any]:
@@ -156,6 +133,9 @@ class RunRecord:
         results: One record a finished episode of the latest plan, in its order.
         unfinished: Keys of planned episodes without a result, and of interrupted ones.
         n_earlier: Results of earlier plans in the folder, which the latest plan does not list.
+        explorations: One record an exploration of the latest plan that is finished or lost, in its order.
+        interrupted: Explorations that were broken off; their keys are among the unfinished.
+        searches: The searches that the latest plan lists, each of one slide with all its schedules.
     """
 
     folder: Path
@@ -163,11 +143,14 @@ class RunRecord:
     results: tuple[EpisodeResult, ...]
     unfinished: tuple[str, ...]
     n_earlier: int = 0
+    explorations: tuple[ExplorationResult, ...] = ()
+    interrupted: tuple[ExplorationResult, ...] = ()
+    searches: tuple[PlannedSearch, ...] = ()
 
     @property
     def planned(self) -> int:
-        """How many episodes the run has in all."""
-        return len(self.results) + len(self.unfinished)
+        """How many episodes of both modes the run has in all."""
+        return len(self.results) + len(self.explorations) + len(self.unfinished)
 
 
 def load_run(folder: str | Path) -> RunRecord:
@@ -184,11 +167,21 @@ def load_run(folder: str | Path) -> RunRecord:
     keys, earlier = _keys(home, description, "episodes"), _keys(home, description, "earlier_episodes")
     _refuse_foreign(home, {*keys, *earlier})
     found = {key: load_result(home, key) for key in keys}
-    done = [result for result in found.values() if result and result.outcome != Outcome.INTERRUPTED]
     missing = [key for key, result in found.items() if result is None or result.outcome == Outcome.INTERRUPTED]
+    done = [found[key] for key in keys if key not in set(missing)]
     name = str(description.get("name") or path.name)
     n_earlier = sum((home.episode(key) / RESULT_FILE).exists() for key in set(earlier) - set(keys))
-    return RunRecord(path, name, tuple(done), tuple(missing), n_earlier)
+    explored = [result for result in found.values() if isinstance(result, ExplorationResult)]
+    return RunRecord(
+        path,
+        name,
+        tuple(result for result in done if isinstance(result, EpisodeResult)),
+        tuple(missing),
+        n_earlier,
+        explorations=tuple(result for result in explored if not result.is_interrupted),
+        interrupted=tuple(result for result in explored if result.is_interrupted),
+        searches=_searches(home, description),
+    )
 
 
 def _keys(home: RunFolder, description: JsonObject, field: str) -> list[str]:
@@ -199,8 +192,22 @@ def _keys(home: RunFolder, description: JsonObject, field: str) -> list[str]:
     return keys
 
 
-def load_result(home: RunFolder, key: str) -> EpisodeResult | None:
-    """Return the result of one episode, None where it has none yet.
+def _searches(home: RunFolder, description: JsonObject) -> tuple[PlannedSearch, ...]:
+    """Return the searches of Mode B that a run lists; none where it was written before there were any."""
+    try:
+        return TypeAdapter(tuple[PlannedSearch, ...]).validate_python(description.get("explorations", []))
+    except ValidationError as error:
+        raise RecordError(f"{home.run_json} is damaged: explorations{_first(error)}") from error
+
+
+def _first(error: ValidationError) -> str:
+    """Return what a record has wrong first, after the name of the field: `.0.slide: Field required`."""
+    first = error.errors(include_url=False)[0]
+    return "".join(f".{part}" for part in first["loc"]) + f": {first['msg']}"
+
+
+def load_result(home: RunFolder, key: str) -> EpisodeResult | ExplorationResult | None:
+    """Return the result of one episode of either mode, None where it has none yet.
 
     Raises:
         RecordError: If the file is damaged, of another format, or another episode's.
@@ -208,16 +215,22 @@ def load_result(home: RunFolder, key: str) -> EpisodeResult | None:
     path = home.episode(key) / RESULT_FILE
     if not path.exists():
         return None
-    document = read_json(path, RESULT_FORMAT)
+    document = _document(path)
+    is_exploration = document["format"] == EXPLORATION_FORMAT
     try:
-        result = EpisodeResult.model_validate(document)
+        result = (ExplorationResult if is_exploration else EpisodeResult).model_validate(document)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise RecordError(f"{path} is damaged: {field}: {first['msg']}") from error
+        raise RecordError(f"{path} is damaged: {_first(error).lstrip('.: ')}") from error
     if result.key != key:
         raise RecordError(f"{path} belongs to the episode {result.key!r}, not to {key!r}")
     return result
+
+
+def _document(path: Path) -> JsonObject:
+    """Return a result of either mode; what is neither is refused as no result of Mode A."""
+    with contextlib.suppress(RecordError):
+        return read_json(path, EXPLORATION_FORMAT)
+    return read_json(path, RESULT_FORMAT)
 
 
 def _refuse_foreign(home: RunFolder, keys: set[str]) -> None:

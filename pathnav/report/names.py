@@ -13,7 +13,7 @@ from pathnav.report.scores import Group, Row
 
 CONTROL_AGENT = "oracle"
 """The harness's control, which is told the target."""
-_HASH_DIGITS = 7
+HASH_DIGITS = 7
 
 Words = Mapping[Group, tuple[str, ...]]
 """By row: its model, and whatever else sets it apart from rows of the same name."""
@@ -66,13 +66,13 @@ def words(rows: Sequence[Row]) -> Words:
 
 def _apart(rows: Sequence[Row], name_controls: bool) -> Iterator[tuple[Row, tuple[str, ...]]]:
     """Yield rows of one name and model with what tells them apart: settings, origin, and a hash where those do not."""
-    settings = _differing([_flat(row.variant) for row in rows])
+    settings = differing([flat_variant(row.variant) for row in rows])
     mixed_origins = len({row.group.is_shipped for row in rows}) > 1
     said = [
         (
-            *_model(row.group),
+            *model_words(row.group.model),
             *([controls_text(row.controls) or "no control"] if name_controls else []),
-            *_settings(_flat(row.variant), settings),
+            *settings_words(flat_variant(row.variant), settings),
             *_origin(row, mixed_origins),
         )
         for row in rows
@@ -82,13 +82,14 @@ def _apart(rows: Sequence[Row], name_controls: bool) -> Iterator[tuple[Row, tupl
         configurations[text].add(row.group.configuration)
     for row, text in zip(rows, said, strict=True):
         ambiguous = len(configurations[text]) > 1
-        yield row, (*text, *([f"configuration {row.group.configuration[:_HASH_DIGITS]}"] if ambiguous else []))
+        yield row, (*text, *([f"configuration {row.group.configuration[:HASH_DIGITS]}"] if ambiguous else []))
 
 
-def _model(group: Group) -> list[str]:
-    if group.model is None:
+def model_words(model: str | None) -> list[str]:
+    """Return what is said of a row's model; nothing where it asks none."""
+    if model is None:
         return []
-    return [f"{group.model}, not a model" if group.model == STUB_MODEL else group.model]
+    return [f"{model}, not a model" if model == STUB_MODEL else model]
 
 
 def _origin(row: Row, mixed: bool) -> list[str]:
@@ -100,17 +101,17 @@ def _origin(row: Row, mixed: bool) -> list[str]:
     return [f"not pathnav's: {PurePath(row.origin).name}" if row.origin else "not pathnav's"]
 
 
-def _settings(variant: Mapping[tuple[str, ...], Any], differing: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return `name=value` of the settings that differ; with their part where two have the same name."""
-    names = Counter(path[-1] for path in differing)
+def settings_words(variant: Mapping[tuple[str, ...], Any], paths: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return `name=value` of the settings at the given paths; with their part where two have the same name."""
+    names = Counter(path[-1] for path in paths)
     return [
         f"{path[-1] if names[path[-1]] == 1 else '.'.join(path)}={variant[path]}"
-        for path in differing
+        for path in paths
         if variant.get(path) is not None
     ]
 
 
-def _flat(variant: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
+def flat_variant(variant: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
     """Return the variant by path: `("settings", "guides")`."""
     flat: dict[tuple[str, ...], Any] = {}
     for part, chosen in variant.items():
@@ -121,6 +122,7 @@ def _flat(variant: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
     return flat
 
 
-def _differing(variants: Sequence[Mapping[tuple[str, ...], Any]]) -> list[tuple[str, ...]]:
+def differing(variants: Sequence[Mapping[tuple[str, ...], Any]]) -> list[tuple[str, ...]]:
+    """Return the paths at which variants differ, sorted."""
     paths = sorted({path for variant in variants for path in variant})
     return [path for path in paths if any(variant.get(path) != variants[0].get(path) for variant in variants)]

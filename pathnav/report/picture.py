@@ -9,7 +9,8 @@ from pathnav.cohort.query import Query
 from pathnav.errors import RecordError
 from pathnav.geometry import Box, iou
 from pathnav.report.figure import MIN_SIDE_PX, REFERENCE_SIDE_PX, Figure, Trajectory
-from pathnav.report.load import EpisodeResult, SlideRecord, load_result
+from pathnav.report.load import EpisodeResult, load_result
+from pathnav.report.record_parts import SlideRecord
 from pathnav.run.folder import RunFolder
 from pathnav.slide import Slide, open_slide
 
@@ -78,6 +79,10 @@ def draw_episode(
     result = load_result(RunFolder(Path(run_folder)), key)
     if result is None:
         raise RecordError(f"{run_folder} has no finished episode {key!r}")
+    if not isinstance(result, EpisodeResult):
+        raise RecordError(
+            f"{key!r} of {run_folder} is an exploration of a whole slide, which has no trajectory to draw"
+        )
     with _open_again(result.slide, str(slide_path or result.slide.path)) as slide:
         return draw_result(slide, result, max_side_px=max_side_px, title=title)
 

@@ -7,13 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from pathnav.report import exploration_document
 from pathnav.report.comparisons import Comparison
 from pathnav.report.document import group_facts
+from pathnav.report.exploration_tables import LEGEND as LEGEND_B
 from pathnav.report.paper import PaperRow, paper
 from pathnav.report.scores import METRICS, Group, Row
 from pathnav.report.statistics import Interval
 from pathnav.report.summary import Report
-from pathnav.report.tables import Line, Table, tables
+from pathnav.report.table import Line, Table
+from pathnav.report.tables import tables
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +27,7 @@ LEGEND = (
     "and stands in a cell where it differs there"
 )
 _GAP = "  "
+_EMPTY = "No episode has a result yet."
 
 
 class Form(StrEnum):
@@ -42,21 +46,28 @@ def render(report: Report, form: Form = Form.TEXT) -> str:
 def text(report: Report) -> str:
     """Return a report as plain text."""
     parts = [report.title, *report.standing]
-    if not report.rows:
-        return "\n".join([*parts, "No episode has a result yet."]) + "\n"
-    parts += [LEGEND, *(f"\n{table.title}\n{_aligned(table)}" for table in tables(report)), ""]
+    if report.is_empty:
+        return "\n".join([*parts, _EMPTY]) + "\n"
+    parts += [*_legends(report), *(f"\n{table.title}\n{_aligned(table)}" for table in tables(report)), ""]
     return "\n".join([*parts, *report.notes]) + "\n"
 
 
 def markdown(report: Report) -> str:
     """Return a report as Markdown."""
     parts = [f"# {report.title}", *(f"{sentence}." for sentence in report.standing)]
-    if not report.rows:
-        return "\n\n".join([*parts, "No episode has a result yet."]) + "\n"
-    parts.append(f"{LEGEND[0].upper()}{LEGEND[1:]}.")
+    if report.is_empty:
+        return "\n\n".join([*parts, _EMPTY]) + "\n"
+    parts += [f"{legend[0].upper()}{legend[1:]}." for legend in _legends(report)]
     parts += [f"## {table.title}\n\n{_piped(table)}" for table in tables(report)]
     notes = "\n".join(f"- {note.replace('*', chr(92) + '*', 1) if note[0] == '*' else note}" for note in report.notes)
     return "\n\n".join([*parts, notes]) + "\n"
+
+
+def _legends(report: Report) -> list[str]:
+    """Return what a cell says, for each mode that has rows; each is named where there are two."""
+    if not report.explorations or not report.explorations.grounds:
+        return [LEGEND] if report.rows else []
+    return [f"Mode A: {LEGEND}", f"Mode B: {LEGEND_B}"] if report.rows else [LEGEND_B]
 
 
 def _aligned(table: Table) -> str:
@@ -89,13 +100,15 @@ COLUMNS = (
 def comma_separated(report: Report) -> str:
     """Return a report as CSV, one score a line; unknown is empty. The paper's lines have the source `paper`."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n", restval="")
+    columns = (*COLUMNS, *exploration_document.COLUMNS) if report.explorations else COLUMNS
+    writer = csv.DictWriter(out, columns, lineterminator="\n", restval="")
     writer.writeheader()
     facts = {row.group: _csv_row(row, report) for row in report.rows}
     for row in report.rows:
         writer.writerows(facts[row.group] | _csv_cell(row, metric.name) for metric in METRICS)
     writer.writerows(_csv_comparison(found, facts) for found in report.comparisons)
     writer.writerows(_csv_paper(row) for row in report.paper_rows())
+    writer.writerows(exploration_document.csv_lines(report.explorations) if report.explorations else ())
     return out.getvalue()
 
 
@@ -169,10 +182,11 @@ def print_report(report: Report, console: "Console") -> None:
     console.print(Text(report.title, style="bold"))
     for sentence in report.standing:
         console.print(Text(sentence))
-    if not report.rows:
-        console.print(Text("No episode has a result yet."))
+    if report.is_empty:
+        console.print(Text(_EMPTY))
         return
-    console.print(Text(LEGEND, style="dim"))
+    for legend in _legends(report):
+        console.print(Text(legend, style="dim"))
     for table in tables(report):
         for part in _parts(table, console.width):
             console.print()

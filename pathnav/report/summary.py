@@ -7,6 +7,8 @@ from typing import Any
 
 from pathnav.report.comparisons import PARENTS, Comparison, compare
 from pathnav.report.document import document
+from pathnav.report.exploration_notes import exploration_notes
+from pathnav.report.grounds import Explorations, explorations_of
 from pathnav.report.load import RunRecord, load_run
 from pathnav.report.names import BudgetNames, budget_names, controls_of, is_control
 from pathnav.report.notes import notes
@@ -26,12 +28,14 @@ class Report:
         rows: Our rows, by magnification and then in the order of print.
         comparisons: Agents against baselines.
         notes: Sentences that stand under the tables.
+        explorations: What Mode B came to; None where the run has none.
     """
 
     run: RunRecord
     rows: tuple[Row, ...]
     comparisons: tuple[Comparison, ...]
     notes: tuple[str, ...]
+    explorations: Explorations | None = None
 
     @property
     def magnifications(self) -> list[float]:
@@ -60,14 +64,34 @@ class Report:
 
     @property
     def title(self) -> str:
-        """The line above a report: the run's name and its controls."""
-        return f"Mode A: {self.run.name}" + (f", under {' or '.join(self.controls)}" if self.controls else "")
+        """The line above a report: the run's modes, its name and its controls."""
+        modes = "Mode A" if not self.explorations else "Modes A and B" if self.rows else "Mode B"
+        return f"{modes}: {self.run.name}" + (f", under {' or '.join(self.controls)}" if self.controls else "")
+
+    @property
+    def answered(self) -> int:
+        """Episodes of both modes that have a result of their own."""
+        explored = sum(found.is_finished for found in self.run.explorations)
+        return sum(episode.outcome.is_agents for episode in self.run.results) + explored
+
+    @property
+    def lost(self) -> int:
+        """Episodes of both modes that were lost to infrastructure."""
+        return sum(row.n_infra for row in self.rows) + (self.explorations.lost if self.explorations else 0)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no episode has a result yet."""
+        return not (self.rows or self.run.explorations)
 
     @property
     def progress(self) -> str:
         """One sentence on how much of the run is done."""
-        lost, missing = sum(row.n_infra for row in self.rows), len(self.run.unfinished)
-        parts = [f"{len(self.run.results) - lost} of {self.run.planned} episodes answered"]
+        lost, missing, searched = self.lost, len(self.run.unfinished), len(self.run.explorations)
+        done = len(self.run.results) + searched - lost
+        finished = sum(found.is_finished for found in self.run.explorations)
+        of_both = f" ({finished} of them whole-slide explorations)" if searched and self.rows else ""
+        parts = [f"{done} of {self.run.planned} episodes answered{of_both}"]
         parts += [f"{lost} lost to infrastructure"] if lost else []
         parts += [f"{missing} not finished"] if missing else []
         again = "; run the scenario again to go on" if lost or missing else ""
@@ -110,8 +134,10 @@ def make_report(folder: str | Path) -> Report:
     """
     run = load_run(folder)
     rows = tuple(sorted(score_rows(run.results), key=_place))
-    report = Report(run, rows, tuple(compare(rows)), ())
-    return replace(report, notes=tuple(notes(report)))
+    explorations = explorations_of(run)
+    report = Report(run, rows, tuple(compare(rows)), (), explorations)
+    said = [*notes(report), *(exploration_notes(explorations) if explorations else ())]
+    return replace(report, notes=tuple(dict.fromkeys(said)))  # both modes explain the same stub and the same mark
 
 
 def _place(row: Row) -> tuple[float, int, tuple[Any, ...]]:

@@ -1,69 +1,27 @@
 """A report as tables: what each line and cell says, whatever it is printed with."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pathnav.report.comparisons import Comparison
+from pathnav.report.exploration_tables import exploration_tables
 from pathnav.report.names import BudgetNames, Words, is_control, words
 from pathnav.report.paper import BASE, PaperRow, paper
 from pathnav.report.scores import EFFORT, METRICS, SCORES, Cell, Group, Metric, Row
 from pathnav.report.statistics import Interval
 from pathnav.report.summary import Report
-
-NOTHING = "-"
-"""Printed where a score does not apply; a value nobody knows prints as `unknown`."""
+from pathnav.report.table import NOTHING, Entry, Line, Table
 
 _MIOU = METRICS[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One cell of a table.
-
-    Args:
-        value: What it says.
-        detail: What it rests on: interval, deviating n, unknown values; may be empty.
-    """
-
-    value: str
-    detail: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.value} {self.detail}".rstrip()
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a table.
-
-    Args:
-        entries: One a column.
-        is_papers: Whether it repeats the paper's values.
-    """
-
-    entries: tuple[Entry, ...]
-    is_papers: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table with a title.
-
-    Args:
-        title: One line above it.
-        header: Headings, one a column.
-        lines: Its lines.
-        key_columns: So many columns name a line; they are repeated where a table is cut into parts.
-    """
-
-    title: str
-    header: tuple[str, ...]
-    lines: tuple[Line, ...]
-    key_columns: int
-
-
 def tables(report: Report) -> list[Table]:
-    """Return all tables of a report: mean IoU beside the paper's, scores and effort per magnification, comparisons."""
+    """Return all tables of a report, those of Mode A first."""
+    return _localisation_tables(report) + (exploration_tables(report.explorations) if report.explorations else [])
+
+
+def _localisation_tables(report: Report) -> list[Table]:
+    """Return those of Mode A: mean IoU beside the paper's, scores and effort per magnification, comparisons."""
     told, names = words(report.rows), report.budget_names
     found = [_overview(report, told)] if report.has_scores else []
     for magnification in report.magnifications:

@@ -39,12 +39,16 @@ class ScenarioPlan:
 
 
 def needs_model(scenario: Scenario) -> bool:
-    """Return whether one of the scenario's agents asks a chat endpoint.
+    """Return whether one of the scenario's agents or scorers asks a chat endpoint.
 
     Raises:
-        PluginError: If there is no such agent.
+        PluginError: If there is no such agent or scorer.
     """
     plugins = [loaded(agent.spec) for agent in scenario.localise.agents]
+    if scenario.explore is not None:
+        from pathnav.run.scorer_choice import loaded_scorer
+
+        plugins += [loaded_scorer(scorer.spec) for scorer in scenario.explore.scorers]
     return any(uses_model(plugin) for plugin in plugins)
 
 
@@ -110,7 +114,9 @@ def plan_scenario(
         SlideError: If a slide cannot be opened or has no physical scale.
         ConfigError: If nothing is left to ask.
     """
-    posed = cohort.cases(scenario, notify, lambda spec: nullcontext(slides.get(_source(spec))))
+    if not agents:
+        return ScenarioPlan([], [], [])
+    posed = cohort.cases(scenario, notify, lambda spec: nullcontext(slides.get(slide_source(spec))))
     asked = [_case(case, scenario, slides) for case in posed]
     for path, warnings in {case.source.path: case.slide.warnings for case in asked}.items():
         for warning in warnings:
@@ -127,14 +133,14 @@ def _drawn(posed: Sequence[cohort.Case]) -> list[JsonObject]:
     return [{"slide": name, "organ": organ, "nodes": list(drawn)} for (name, organ), drawn in nodes.items()]
 
 
-def _source(spec: SlideSpec) -> SlideSource:
+def slide_source(spec: SlideSpec) -> SlideSource:
     """Return how a run opens a slide of a cohort."""
     return SlideSource(spec.path, spec.mpp, spec.objective_power, spec.reader)
 
 
 def _case(case: cohort.Case, scenario: Scenario, slides: OpenSlides) -> Case:
     """Return a question of the cohort as a run asks it."""
-    source, localise = _source(case.slide), scenario.localise
+    source, localise = slide_source(case.slide), scenario.localise
     controls: dict[str, Any] = {
         "jitter": localise.jitter,
         "swapped_findings": localise.swapped_findings,

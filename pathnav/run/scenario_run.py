@@ -7,11 +7,13 @@ from pathlib import Path
 from pathnav.cohort.scenario import Scenario
 from pathnav.run.description import describe_run
 from pathnav.run.endpoint import endpoint
+from pathnav.run.exploration import Search
 from pathnav.run.folder import RunFolder
 from pathnav.run.open_slides import OpenSlides
 from pathnav.run.record import JsonObject, utc_now
-from pathnav.run.runner import OnProgress, Progress, run_plan
+from pathnav.run.runner import OnProgress, Progress, Unit, run_plan
 from pathnav.run.scenario_plan import ScenarioPlan, named_endpoint, needs_model, plan_scenario, scenario_agents
+from pathnav.run.scenario_searches import plan_searches, scenario_scorers
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +45,21 @@ class ScenarioRun:
         needed = needs_model(self.scenario)
         with endpoint(named_endpoint(self.scenario), needed=needed) as model, OpenSlides() as slides:
             agents = scenario_agents(self.scenario, model)
+            scorers = scenario_scorers(self.scenario, model)
             plan = plan_scenario(self.scenario, agents, slides, notify)
-            return run_plan(plan.episodes, folder, self._description(plan), slides, on_progress)
+            searches = plan_searches(self.scenario, scorers, slides, notify)
+            units: list[Unit] = [*plan.episodes, *searches]
+            return run_plan(units, folder, self._description(plan, searches), slides, on_progress)
 
-    def _description(self, plan: ScenarioPlan) -> JsonObject:
+    def _description(self, plan: ScenarioPlan, searches: "list[Search]") -> JsonObject:
         """Return what `run.json` says."""
         return describe_run(
             self.scenario.name,
             self.scenario.resolved(),
             seed=self.scenario.seed,
-            episodes=[episode.key for episode in plan.episodes],
+            episodes=[*(episode.key for episode in plan.episodes), *(key for one in searches for key in one.keys)],
             started=utc_now().isoformat(timespec="seconds"),
             cases=plan.cases,
             sample=plan.sample,
+            explorations=[search.as_json() for search in searches],
         )

@@ -34,11 +34,19 @@ def blob(x: float, y: float, radius: float, points: int, waves: int = 5) -> shap
     return shapely.Polygon(np.column_stack([x + distance * np.cos(angles), y + distance * np.sin(angles)]))
 
 
-ring = st.lists(st.tuples(st.floats(-150, 150), st.floats(-150, 150)), min_size=3, max_size=15)
+# GEOS overflows on coordinates such as 5e-289 and raises the processor's flags, which NumPy makes a warning.
+place = st.floats(-150, 150).map(lambda value: round(value, 6))
+ring = st.lists(st.tuples(place, place), min_size=3, max_size=15)
 whole_ring = st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=3, max_size=15)
 grids = st.builds(
     Grid,
-    st.builds(Box, st.floats(-80, 40), st.floats(-80, 40), st.floats(5, 150), st.floats(5, 150)),
+    st.builds(
+        Box,
+        place.filter(lambda x: -80 <= x <= 40),
+        place.filter(lambda x: -80 <= x <= 40),
+        st.floats(5, 150),
+        st.floats(5, 150),
+    ),
     st.floats(7, 60),
     st.floats(7, 60),
 )

@@ -9,7 +9,16 @@ import yaml
 from pydantic import BaseModel
 
 from pathnav.cohort.node import Node, Route, TreeSlide
-from pathnav.cohort.scenario import CohortSpec, DecodingSpec, LocaliseSpec, ModelSpec, Scenario, SlideSpec, ViewSpec
+from pathnav.cohort.scenario import (
+    CohortSpec,
+    DecodingSpec,
+    ExploreSpec,
+    LocaliseSpec,
+    ModelSpec,
+    Scenario,
+    SlideSpec,
+    ViewSpec,
+)
 from pathnav.cohort.scenario_file import load_scenario
 from pathnav.cohort.scenario_values import Agent
 from pathnav.cohort.tree import Tree, load_tree
@@ -46,7 +55,7 @@ def test_the_example_scenario_loads(tmp_path: Path) -> None:
     ("page", "language", "model"),
     [
         *[("scenario-format.md", "yaml", model) for model in (CohortSpec, DecodingSpec, LocaliseSpec, ModelSpec)],
-        *[("scenario-format.md", "yaml", model) for model in (Scenario, SlideSpec, ViewSpec)],
+        *[("scenario-format.md", "yaml", model) for model in (ExploreSpec, Scenario, SlideSpec, ViewSpec)],
         *[("tree-format.md", "json", model) for model in (Node, Route, Tree, TreeSlide)],
     ],
 )

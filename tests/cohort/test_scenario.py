@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pathnav.cohort.protocol import SCHEDULE, SCHEDULES
 from pathnav.cohort.scenario import Scenario
 from pathnav.cohort.scenario_file import load_scenario, make_scenario, shipped_scenarios
 from pathnav.cohort.scenario_values import Agent, Budget
@@ -150,7 +151,9 @@ def test_a_resolved_scenario_loads_again_from_anywhere_to_an_equal_one(name: str
 
 
 def test_the_shipped_scenarios_are_those_of_the_protocol(tmp_path: Path) -> None:
-    assert list(shipped_scenarios()) == ["mode-a-base", "mode-a-budget-sweep", "quickstart"]
+    assert list(shipped_scenarios()) == [
+        *("mode-a-base", "mode-a-budget-sweep", "mode-b-base", "mode-b-k-sweep", "quickstart")
+    ]
     write(tmp_path / "c.yaml", SLIDES)
     base = load_scenario("mode-a-base", cohort=tmp_path / "c.yaml")
     sweep = load_scenario("mode-a-budget-sweep", cohort=tmp_path / "c.yaml")
@@ -160,6 +163,10 @@ def test_the_shipped_scenarios_are_those_of_the_protocol(tmp_path: Path) -> None
         sample = scenario.cohort.sample
         assert sample is not None
         assert (sample.slides, sample.stratify, sample.queries_per_magnification) == (50, "organ", 1)
+    explored = [load_scenario(name, cohort=tmp_path / "c.yaml") for name in ("mode-b-base", "mode-b-k-sweep")]
+    schedules = [one.explore.schedule for one in explored if one.explore is not None]
+    assert schedules == [(SCHEDULE,), SCHEDULES]
+    assert not any(one.localise.agents for one in explored)
 
 
 def test_the_quickstart_asks_the_stub_and_every_baseline_about_three_phantoms() -> None:
@@ -169,6 +176,34 @@ def test_the_quickstart_asks_the_stub_and_every_baseline_about_three_phantoms() 
     assert scenario.model is None
     every = {"vlm", "random", "grid-centroid", "tissue-density", "tissue-weighted", "parent-centre", "oracle"}
     assert {agent.spec for agent in scenario.localise.agents} == every
+    assert scenario.explore is not None and scenario.explore.tile_px == 128
+    assert {one.spec for one in scenario.explore.scorers} == {
+        *("vlm", "random", "tissue-density", "nuclear-density", "oracle")
+    }
+
+
+def test_a_scenario_of_mode_b_alone_is_written_out_and_read_again(tmp_path: Path) -> None:
+    explore = {"scorers": ["random", {"vlm": {"prompt": "mine.txt"}}], "schedule": {"sweep": [[1, 1, 1], [3, 3, 3]]}}
+    path = write(tmp_path / "b.yaml", {"format": "pathnav-scenario-1", "cohort": SLIDES, "explore": explore})
+    scenario = load_scenario(path)
+    assert scenario.explore is not None
+    assert scenario.explore.scorers[1].options == {"prompt": str(tmp_path / "mine.txt")}, "paths belong to the file"
+    resolved = scenario.resolved()
+    assert "localise" not in resolved
+    assert load_scenario(write(tmp_path / "again.yaml", resolved)) == scenario
+
+
+def test_a_scenario_that_asks_nobody_is_refused(tmp_path: Path) -> None:
+    document = {"format": "pathnav-scenario-1", "cohort": SLIDES}
+    assert complaints(tmp_path / "s.yaml", document) == [
+        "needs localise (Mode A: agents), explore (Mode B: scorers), or both"
+    ]
+
+
+def test_a_slide_is_free_of_tumour_or_annotated(tmp_path: Path) -> None:
+    slides = {"slides": [{"path": "a.svs", "annotation": "a.geojson", "tumour_free": True}]}
+    (line,) = complaints(tmp_path / "s.yaml", plain(cohort=slides))
+    assert "tumour_free must not stand beside an annotation" in line
 
 
 def test_a_home_folder_is_expanded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ def test_everything_that_is_wrong_is_told_at_once_with_its_path(tmp_path: Path) 
         cohort={"slides": [{"path": "a.svs", "tre": "t.json"}, {"mpp": 30}]},
         localise={"agents": ["random"], "budgets": "base", "view_px": 9, "repeats": 0},
         model={"name": "m", "base_url": "http://me:secret@host/v1"},
-        explore={},
+        explore={"scorers": [], "tile": 3, "schedule": [6, 3]},
         seed="7",
     )
     assert complaints(tmp_path / "s.yaml", document) == [
@@ -64,8 +64,10 @@ def test_everything_that_is_wrong_is_told_at_once_with_its_path(tmp_path: Path) 
         "localise.repeats: must be greater than or equal to 1, got 0",
         "localise.budgets: unknown key (did you mean budget?)",
         "localise.view_px: unknown key (did you mean localise.views.view_px?)",
+        "explore.scorers: must be a list of scorers, got []",
+        "explore.schedule: must be three whole numbers of at least 1 such as [6, 3, 2], got [6, 3]",
+        "explore.tile: unknown key (did you mean tile_px?)",
         'seed: must be a valid integer, got "7"',
-        "explore: unknown key (known keys: format, name, cohort, model, decoding, localise, seed, out)",
     ]
 
 

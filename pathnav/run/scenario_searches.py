@@ -1,0 +1,74 @@
+"""From a scenario to the searches that it asks for."""
+
+import logging
+from collections.abc import Callable
+
+from pathnav.cohort.explored import explored_slides
+from pathnav.cohort.scenario import Scenario, SlideSpec
+from pathnav.explore.schedule import Schedule
+from pathnav.model import ChatSettings
+from pathnav.run.endpoint import CONNECTIONS
+from pathnav.run.exploration import Search, TileSettings
+from pathnav.run.open_slides import OpenSlides
+from pathnav.run.scenario_plan import slide_source
+from pathnav.run.scorer_choice import ScorerChoice
+from pathnav.run.truth import TruthSource
+
+logger = logging.getLogger(__name__)
+
+
+def scenario_scorers(scenario: Scenario, model: ChatSettings | None) -> list[ScorerChoice]:
+    """Return the scenario's scorers, each checked by making it once.
+
+    Args:
+        scenario: The scenario.
+        model: The endpoint of those that ask one.
+
+    Raises:
+        PluginError: If there is no such scorer, or it does not take its options.
+        ConfigError: If an option has no legal value.
+    """
+    concurrency = scenario.model.concurrency if scenario.model else CONNECTIONS
+    return [
+        ScorerChoice.of(scorer.spec, scorer.options, model, seed=scenario.seed, concurrency=concurrency)
+        for scorer in (scenario.explore.scorers if scenario.explore else ())
+    ]
+
+
+def plan_searches(
+    scenario: Scenario,
+    scorers: list[ScorerChoice],
+    slides: OpenSlides,
+    notify: Callable[[str], None] = logger.info,
+) -> list[Search]:
+    """Return the searches of a scenario, slide by slide; every slide is opened and its annotation read.
+
+    Args:
+        scenario: The scenario.
+        scorers: Its scorers.
+        slides: Where the slides are opened.
+        notify: Is told, in one line, when something that takes seconds begins, and what is odd about a slide.
+
+    Raises:
+        AnnotationError: If an annotation cannot be used, or cannot be its slide's.
+        SlideError: If a slide cannot be opened or has no physical scale.
+        ConfigError: If nothing is left to explore.
+    """
+    asked = scenario.explore
+    if asked is None:
+        return []
+    schedules = tuple(Schedule(keep) for keep in asked.schedule)
+    tiles = TileSettings(asked.tile_px, asked.min_tissue, asked.fill_to_k)
+    searches = []
+    for one in explored_slides(scenario, notify):
+        source = slide_source(one.slide)
+        facts = slides.facts(source)
+        for warning in facts.warnings:
+            notify(f"warning: {source.path}: {warning}")
+        truth = _truth(one.slide).read(slides.get(source), notify)
+        searches += [Search(source, facts, truth, scorer, schedules, tiles, scenario.seed) for scorer in scorers]
+    return searches
+
+
+def _truth(slide: SlideSpec) -> TruthSource:
+    return TruthSource(slide.annotation, slide.tumour_classes, slide.relative_to_bounds, slide.tumour_free)
