@@ -4,8 +4,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from support.commands import Bench, Command
+
+# Two busy cores make any deadline a coin toss.
+settings.register_profile("pathnav", deadline=None)
+settings.load_profile("pathnav")
 
 SHARED = Path(os.environ.get("PATHNAV_SHARED", Path(__file__).parents[2] / "shared"))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pathnav.cohort.protocol import JPEG_QUALITY
+from pathnav.cohort.protocol import JPEG_QUALITY, MIN_IMAGE_SIDE_PX
 from pathnav.errors import ConfigError, PluginError
 from pathnav.explore.in_order import in_order
 from pathnav.explore.prompts import DEFAULT_TARGET, Prompt
@@ -24,7 +24,7 @@ from pathnav.slide.jpeg import encode_jpeg
 if TYPE_CHECKING:
     from pathnav.model.client import ChatClient
 
-MIN_IMAGE_SIDE_PX = 64  # Qwen's image processors refuse sides below 28 px; smaller ones are enlarged by a whole factor
+SHORTEST_KEY = 6  # local servers take any text for a key, such as `x`: replacing that would tear words apart
 KEPT_CHARACTERS = 2000  # of an answer, in the record
 DECODING = ("temperature", "top_p", "max_tokens", "seed", "image_detail")
 _UNREADABLE = Reading(None, None, "unparsed")
@@ -127,7 +127,7 @@ class VlmScorer:
             ]
             reply = self._ask(chat, messages)
             reading, usage, requests = _read(reply), usage + Usage.of(reply, messages), 2
-        return _score(reading, requests, _detail(reply, reading, usage, jpeg))
+        return _score(reading, requests, _detail(reply, reading, usage, jpeg, chat.settings.api_key))
 
     def _ask(self, chat: "ChatClient", messages: Sequence[Message]) -> Reply:
         return chat.ask(messages, top_logprobs=self._top_logprobs or None)
@@ -144,11 +144,12 @@ def _score(reading: Reading, requests: int, detail: dict[str, Any]) -> TileScore
     return TileScore(reading.yes, reading.confidence, Source(reading.source), requests, detail)
 
 
-def _detail(reply: Reply, reading: Reading, usage: Usage, jpeg: bytes) -> dict[str, Any]:
+def _detail(reply: Reply, reading: Reading, usage: Usage, jpeg: bytes, key: str | None) -> dict[str, Any]:
     """Return what the record keeps of the last answer and of the cost of all."""
     known = usage.input_tokens is not None and usage.output_tokens is not None
+    text = reply.text.replace(key, "[key]") if key and len(key) >= SHORTEST_KEY else reply.text
     found = {
-        "text": reply.text[:KEPT_CHARACTERS],
+        "text": text[:KEPT_CHARACTERS],
         "image": hashlib.sha256(jpeg).hexdigest(),
         "tokens": {"input": usage.input_tokens, "output": usage.output_tokens} if known else None,
         "mass": reading.mass,

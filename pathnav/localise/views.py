@@ -1,6 +1,5 @@
 """What a model is shown: pixels of a box, enlarged where a server would refuse them, with guides, as JPEG."""
 
-import io
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -8,13 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from pathnav.cohort.protocol import JPEG_QUALITY, MIN_IMAGE_SIDE_PX, VIEW_LIMIT_PX
 from pathnav.errors import ConfigError
 from pathnav.geometry import Box
 from pathnav.localise.guides import draw_guides
 from pathnav.slide import Reading
+from pathnav.slide.jpeg import encode_jpeg
 
 Pixels = NDArray[np.uint8]
 
@@ -134,10 +133,3 @@ def _padded(pixels: Pixels) -> Pixels:
     if not below and not beside:
         return pixels
     return np.pad(pixels, ((0, below), (0, beside), (0, 0)), constant_values=255)
-
-
-def encode_jpeg(pixels: Pixels, quality: int) -> bytes:
-    """Return the pixels as JPEG with full colour resolution: thin green labels blur at half of it."""
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "JPEG", quality=quality, subsampling=0)
-    return buffer.getvalue()

@@ -5,6 +5,7 @@ where a server gives them, else from the number from 0 to 100 that the answer st
 See docs/protocol.md, section 3.
 """
 
+import json
 import math
 import re
 from collections.abc import Sequence
@@ -18,33 +19,44 @@ MOST_CHARACTERS = 100_000
 _PLACES = 6  # beyond them servers differ from one call to the next
 _BLANK = " \t\r\n\v\f\u00a0\u0120\u2581\u010a*_#>~`\"'“”‘’«»-•"  # U+0120, U+2581 and U+010A stand for blanks in tokens
 _STOPS = ".,:;!?)"
-_UNSURE = r"(?!\s*(?:/|\||or\b)\s*[\"']?(?:yes|no)\b)"  # "Yes or No" is the question again
-_WORD = rf"\b(?P<word>yes|no)(?!\w|['’-][^\W\d_]){_UNSURE}(?!\s+(?:doubt|question|problem)\b)"
+_UNSURE = r"(?!\s*(?:/|\||or\b|and\b)\s*[\"']?(?:yes|no)\b)"  # "Yes or No" is the question again
+_WORD = rf"\b(?P<word>yes|no)(?!\w|['’-][^\W\d_]){_UNSURE}(?!\s+(?:doubt|question|problem|longer|one)\b)"
 _MARKS = r"[\s\"'`*_#>~“”‘’«»\[\](){}•]{0,40}"
 _LABEL = r"(?:(?:the|my|final|short|overall)\s{1,3}){0,3}(?:answer|verdict|response|conclusion|classification|result)"
+_TOPIC = r"(?:(?:tumou?r|cancer|malignancy)\s{1,3})?(?:suspicio(?:n|us)|tumou?r|cancer|malignan\w{1,3}|a)"
+_WRAPPER = re.compile(r"<\|[^<>|]{1,40}\|>|</?answer>|\$", re.IGNORECASE)
+_BOXED = re.compile(r"\\boxed\{(?:\\text\{)?([^{}]{0,200})\}{1,2}")
+_CONDITION = re.compile(r"\b(?:if|whether|when|unless|suppose)\b[^.\n]{0,20}$", re.IGNORECASE)
+_NUMBER_ALONE = re.compile(r"\s*\d{1,3}(?:\.\d{1,6})?\s*(?:%|/\s*100)?\s*")
+_FENCED = re.compile(r"^```(?:json)?\s*|\s*```$", re.IGNORECASE)
 _THOUGHT = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
+_NAMED = rf"{_LABEL}{_MARKS}(?::|=|-|\bis\b){_MARKS}|{_TOPIC}[ \t\"'`*_]{{0,9}}[:=][ \t\"'`*_]{{0,9}}"
 _START = re.compile(
-    rf"(?:json\b|\d[.)]\s|\\boxed|yes\s*(?:/|\||or)\s*no\b\W{{0,10}})?{_MARKS}(?:{_LABEL}{_MARKS}(?::|=|-|\bis\b){_MARKS})?{_WORD}",
+    rf"(?:json\b|\d[.)]\s|\\boxed|yes\s*(?:/|\||or)\s*no\b\W{{0,10}})?{_MARKS}(?:{_NAMED})?{_WORD}",
     re.IGNORECASE,
 )
 _DETERMINER = re.compile(r"no[ \t]+[^\W\d_]", re.IGNORECASE)
 _AFTER_VERDICT = r"(?=[\s\"'`*_)\]}”’]{0,10}(?:$|[\d.,;:!?(}\n–—-]|with\b|because\b|since\b|as\b|and\b))"
 _VERDICT = re.compile(rf"\b{_LABEL}{_MARKS}(?::|=|\bis\b|\bwould be\b){_MARKS}{_WORD}{_AFTER_VERDICT}", re.IGNORECASE)
 _NUMBER = (
-    r"(?<![\w.,/])(?P<number>\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})(?![\d]|[.,]\d|\s*[-–—]\s*\d|e[-+]?\d)"
+    r"(?<![\w./])(?<!\d,)(?P<number>\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})(?![\d]|[.,]\d|\s*[-–—]\s*\d|e[-+]?\d)"
     r"(?P<unit>\s*(?:%|percent\b|/\s*100\b(?!\.\d)|out of 100\b))?(?!\s*/)(?!\w)"
 )
 _NO_COUNT = r"(?!\s*(?:x|×|[uµμnmc]m|microns?|px|pixels?)\b)(?!\s*×)"  # 40x and 0.25 um are no confidence
 _SENTENCE = r"(?![ \t]+(?!(?:because|since|as|due|given|with|based|and|but)\b)[a-zµμ])"  # nor is "3 mitoses"
 _GRADE = r"(?:suspicion|confidence|score|probability|likelihood|certainty|rating|number)"
 _NEXT_TO = re.compile(
-    rf"(?![^\d\n]{{0,40}}(?<=\s)[-−]\d)[\s\"'`*_(){{}}\[\].,:;=–—-]{{0,40}}?{_NUMBER}{_NO_COUNT}{_SENTENCE}"
+    rf"(?![^\d\n]{{0,40}}(?<=\s)[-−]\d)[\s\"'`*_(){{}}\[\].,:;=!?|–—-]{{0,40}}?(?:(?:with|at)\s{{1,3}})?{_NUMBER}{_NO_COUNT}{_SENTENCE}"
 )
 _GRADED = re.compile(
     rf"\b(?i:{_GRADE})(?i:\s{{1,3}}(?:level|score|of|is|rating)){{0,3}}[\s\"'`*_()\[\]:=–—]{{0,20}}?{_NUMBER}{_NO_COUNT}"
 )
 _SURE = re.compile(rf"{_NUMBER}(?i:\s{{1,3}}(?:sure|certain|confiden\w+|suspicio\w+|likel\w+|probab\w+))")
-_ALONE = re.compile(rf"{_MARKS}(?:(?i:{_GRADE}|{_LABEL}){_MARKS}[:=]?{_MARKS})?{_NUMBER}{_MARKS}[.!]?{_MARKS}")
+_OF_WHAT = r"(?:\s{1,3}(?:of|for|that)\s{1,3}[^\W\d_][^\d\n:=]{0,40}?)?"
+_ALONE = re.compile(
+    rf"{_MARKS}(?:(?i:(?:the\s{{1,3}})?(?:tumou?r\s{{1,3}})?(?:{_GRADE}|{_LABEL}){_OF_WHAT})(?:\s*\(0\s*[-–]\s*100\))?"
+    rf"{_MARKS}(?:[:=]|\bis\b)?{_MARKS})?{_NUMBER}{_MARKS}[.!]?{_MARKS}"
+)
 _WHOLE_LINE = re.compile(
     rf"{_MARKS}(?:{_LABEL}{_MARKS}[:=]?)?{_MARKS}{_WORD}(?P<rest>[^^\W\d]?.{{0,40}})", re.IGNORECASE
 )
@@ -79,7 +91,7 @@ def read_yes_no(text: str, first_tokens: Sequence[AnswerToken] = ()) -> Reading:
         text: The answer.
         first_tokens: `Reply.logprobs`.
     """
-    answer = _without_thoughts(text[:MOST_CHARACTERS])
+    answer = _unwrapped(_without_thoughts(text[:MOST_CHARACTERS]))
     word, stated = _said(answer)
     chances = _chances(answer, first_tokens)
     mass = None if chances is None else min(1.0, round(sum(chances), _PLACES))
@@ -104,6 +116,40 @@ def _without_thoughts(text: str) -> str:
     return text[marks[-1].end() :].strip() or text[: marks[0].start()].strip()
 
 
+def _unwrapped(answer: str) -> str:
+    """Return an answer without the marks that templates put around it; a JSON object as its word and number."""
+    plain = _WRAPPER.sub(" ", _BOXED.sub(r" \1 ", answer)).strip()
+    try:
+        found = json.loads(_FENCED.sub("", plain))
+    except (ValueError, RecursionError):
+        return plain
+    if not isinstance(found, dict):
+        return plain
+    words = [value for value in map(_yes_or_no, found.values()) if value]
+    numbers = [number for number in map(_number_text, found.values()) if number]
+    return " ".join([*words[:1], *numbers[:1]]) if words or numbers else plain
+
+
+def _yes_or_no(value: object) -> str | None:
+    """Return a JSON value's word, None where it has none."""
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
+    return value if isinstance(value, str) and value.strip().lower() in ("yes", "no") else None
+
+
+def _number_text(value: object) -> str | None:
+    """Return a JSON value's number as text, None where it has none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return str(value)[:20]
+    return (
+        value
+        if isinstance(value, str) and re.fullmatch(r"\s*\d{1,3}(?:\.\d{1,6})?\s*(?:%|/\s*100)?\s*", value)
+        else None
+    )
+
+
 def _said(answer: str) -> tuple[bool | None, float | None]:
     """Return the word and the number of an answer; a number alone without a word."""
     found = _word(answer)
@@ -118,8 +164,9 @@ def _word(answer: str) -> re.Match[str] | None:
     """Return where the answer says Yes or No: at its start, as a verdict, or on a line of its own."""
     start = _START.match(answer, len(answer) - len(answer.lstrip(_BLANK)))
     verdict = None
-    for verdict in _VERDICT.finditer(answer):  # noqa: B007 - the last one is final
-        pass
+    for found in _VERDICT.finditer(answer):
+        if not _CONDITION.search(answer[max(0, found.start() - 40) : found.start()]):
+            verdict = found  # the last one is final
     if start is not None and not (verdict and _DETERMINER.match(answer, start.start("word"))):
         return start  # "No nuclei are atypical ... Final answer: Yes" does not begin with its answer
     return verdict or _own_line(answer)

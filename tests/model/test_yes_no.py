@@ -152,3 +152,31 @@ def test_reading_never_fails_and_is_consistent(text: str, tokens: list[AnswerTok
 @pytest.mark.parametrize("piece", ["*", "yes ", "answer: ", "<think>", "\n", "the final ", "9", "confidence ", "{[("])
 def test_long_answers_are_read_at_once(piece: str) -> None:
     read_yes_no(piece * 100_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "yes", "confidence"),
+    [
+        ("the answer is no longer clear", None, None),
+        ("If the answer is yes, I give a number.", None, None),
+        ("Yes and no.", None, None),
+        ("<|begin_of_box|>Yes 85<|end_of_box|>", True, 0.85),
+        ("<answer>No 4</answer>", False, 0.04),
+        ("$\\boxed{\\text{No}}$", False, 0.0),
+        ('{"tumour": true, "confidence": "90%"}', True, 0.9),
+        ('```json\n{"answer": "No", "suspicion": 5}\n```', False, 0.05),
+        ("A: Yes 3", True, 0.03),
+        ("Suspicious: Yes", True, 1.0),
+        ("Tumor suspicion: No, 5", False, 0.05),
+        ("YES!!! 99", True, 0.99),
+        ("Yes,85", True, 0.85),
+        ("Yes | 85", True, 0.85),
+        ("My final answer is **Yes** with 80", True, 0.8),
+        ("Tumour suspicion (0-100): 65", True, 0.65),
+        ("Probability of tumour: 0.9", True, 0.9),
+        ("The probability of tumour is 10%", False, 0.1),
+    ],
+)
+def test_answers_of_real_templates_are_read(text: str, yes: bool | None, confidence: float | None) -> None:
+    found = read_yes_no(text)
+    assert (found.yes, found.confidence) == (yes, confidence)
