@@ -94,6 +94,12 @@ def white(window: Window) -> Rgb:
     return np.full((window.height, window.width, 3), WHITE, np.uint8)
 
 
+def cut(rgb: Rgb, shown: Window, part: Window) -> Rgb:
+    """Return a part of an image as a view, given the window that the image shows."""
+    left, top = part.left - shown.left, part.top - shown.top
+    return rgb[top : top + part.height, left : left + part.width]
+
+
 def read_around_damage(
     read: Callable[[Window], Rgb | None], window: Window, tile: tuple[int, int]
 ) -> tuple[Rgb, tuple[Window, ...]]:

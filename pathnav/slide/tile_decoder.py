@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pathnav.slide.cache import decoded_tiles
 from pathnav.slide.openslide_reader import OpenSlideReader
-from pathnav.slide.reader import LevelDimensions, Patch, Rgb, Window, reader_errors, unreadable, white
+from pathnav.slide.reader import LevelDimensions, Patch, Rgb, Window, cut, reader_errors, unreadable, white
 
 VENDORS = frozenset({"aperio", "generic-tiff"})  # others place tiles with overlaps or offsets of their own
 PROVED_TILES = 3  # of level 0, those with most bytes (not blank glass); 3 ms each
@@ -90,8 +90,12 @@ class TileDecoder:
     def read(self, level: int, window: Window) -> Patch:
         """Return the pixels of a window that lies inside the level."""
         place = self.levels[level]
+        indices = list(place.tiles(window))
+        if len(indices) == 1 and place.byte_counts[indices[0]]:
+            tile, area = self._tile(level, indices[0]), place.area(indices[0])
+            return Patch(white(window), failed=(window,)) if tile is None else Patch(cut(tile, area, window))
         canvas, failed = white(window), []
-        for index in place.tiles(window):
+        for index in indices:
             part = window.intersection(place.area(index))
             if place.byte_counts[index] == 0:
                 continue
@@ -99,10 +103,7 @@ class TileDecoder:
             if tile is None:
                 failed.append(part)
                 continue
-            area = place.area(index)
-            canvas[
-                part.top - window.top : part.bottom - window.top, part.left - window.left : part.right - window.left
-            ] = tile[part.top - area.top : part.bottom - area.top, part.left - area.left : part.right - area.left]
+            cut(canvas, window, part)[:] = cut(tile, place.area(index), part)
         return Patch(canvas, failed=tuple(failed))
 
     def decode(self, level: int, index: int) -> Rgb | None:
@@ -135,6 +136,7 @@ class TileDecoder:
         if tile is None:
             tile = self.decode(level, index)
             if tile is not None:
+                tile.flags.writeable = False
                 decoded_tiles().put(key, tile)
         return tile
 

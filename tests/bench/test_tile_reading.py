@@ -15,8 +15,9 @@ from support.tile_loops import Loop, best_s, middle_block, openslide_loop, pathn
 
 MAGNIFICATIONS = ("2.5x", "10x", "40x")
 MOST_TILES = {256: 64, 1024: 9}
+LEAST_TILES = 4
 SIDE_PX = 32_768
-REPEATS = 5
+REPEATS = 7
 
 Cell = tuple[int, str, int]
 
@@ -28,6 +29,8 @@ def ratios(path: Path, plain: Loop) -> dict[Cell, float]:
         for tile_px, most in MOST_TILES.items():
             for level in (2, 1, 0):
                 work = middle_block(slide, tile_px, level, most)
+                if len(work.regions) < LEAST_TILES:  # a single read of a small slide says nothing
+                    continue
                 for threads in (1, 2):
                     mine, theirs = best_s([pathnav_loop, plain], work, threads, REPEATS)
                     cell = tile_px, MAGNIFICATIONS[level], threads
@@ -39,22 +42,34 @@ def ratios(path: Path, plain: Loop) -> dict[Cell, float]:
     return found
 
 
-TILED = [
-    ("virtual-hgsc-groundtruth.svs", "a.svs", 0.25),
-    ("svs-40x-3levels.svs", "b.svs", 0.252),
-    ("tiff-pyramid-0.5um.tif", "c.tif", 0.5),
-    ("CMU-1-Small-Region.svs", "d.svs", 0.25),
-    ("tiff-pyramid-0.5um.tif", "e.tif", 0.25),
+NATIVE = [
+    ("virtual-hgsc-groundtruth.svs", "a.svs", SIDE_PX),
+    ("virtual-hgsc-groundtruth.svs", "b.svs", SIDE_PX + 3),
+    ("CMU-1-Small-Region.svs", "c.svs", SIDE_PX),
+    ("tiff-pyramid-0.5um.tif", "d.tif", SIDE_PX),
 ]
+"""Made of the tiles of a real slide, at 0.25 um per pixel. The levels of `b` are 4.0004 and 16.0015 times as coarse, as
+those of a scanner that cuts off what is less than a pixel."""
+
+RESCALED = [("svs-40x-3levels.svs", "e.svs", 0.252), ("tiff-pyramid-0.5um.tif", "f.tif", 0.5)]
+"""No level has the pixels of a tile of exactly 40x, 10x or 2.5x: both loops spend most of their time on Lanczos, 1.6 ms
+for 256 px of which OpenSlide's read is another 0.5 to 1.7 and ours 0.1 to 0.4."""
 
 
-@pytest.mark.parametrize(("source", "name", "mpp_um"), TILED)
-def test_tiles_of_a_tiled_jpeg_slide_are_ready(
+@pytest.mark.parametrize(("source", "name", "side_px"), NATIVE)
+def test_tiles_of_a_tiled_jpeg_slide_are_ready_twice_as_fast_as_in_a_plain_loop(
+    shared: Path, tmp_path: Path, source: str, name: str, side_px: int
+) -> None:
+    found = ratios(write_mosaic(tmp_path / name, shared / "slides" / source, side_px, 0.25), openslide_loop)
+    assert summary(f"{name} of {source}", found) >= 2
+
+
+@pytest.mark.parametrize(("source", "name", "mpp_um"), RESCALED)
+def test_tiles_that_must_be_rescaled_are_ready_no_later_than_in_a_plain_loop(
     shared: Path, tmp_path: Path, source: str, name: str, mpp_um: float
 ) -> None:
-    path = write_mosaic(tmp_path / name, shared / "slides" / source, SIDE_PX, mpp_um)
-    found = ratios(path, openslide_loop)
-    sys.stdout.write(f"\n{name}: geometric mean {statistics.geometric_mean(found.values()):.2f}\n")
+    found = ratios(write_mosaic(tmp_path / name, shared / "slides" / source, SIDE_PX, mpp_um), openslide_loop)
+    assert summary(f"{name} of {source}", found) >= 1
 
 
 OTHERS = [
@@ -69,4 +84,11 @@ OTHERS = [
 def test_tiles_of_other_slides_are_not_held_up(shared: Path, name: str, plain: Loop) -> None:
     path = shared / "slides" / name
     found = ratios(min(path.glob("*.dcm")) if path.is_dir() else path, plain)
-    sys.stdout.write(f"\n{name}: geometric mean {statistics.geometric_mean(found.values()):.2f}\n")
+    assert summary(name, found) >= 0.75
+
+
+def summary(name: str, found: dict[Cell, float]) -> float:
+    """Print and return the geometric mean of all ratios: single ones scatter by a third on a shared machine."""
+    mean = statistics.geometric_mean(found.values())
+    sys.stdout.write(f"\n{name}: geometric mean {mean:.2f}, from {min(found.values()):.2f}\n")
+    return mean

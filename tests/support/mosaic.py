@@ -11,6 +11,9 @@ import tifffile
 SHORT, LONG, RATIONAL, UNDEFINED, ASCII = 3, 4, 5, 7, 2
 FACTOR = 4
 
+Tag = tuple[int, bytes, int]
+"""A value of a directory: type, bytes, count."""
+
 
 def write_mosaic(path: Path, source: Path, side_px: int, mpp_um: float) -> Path:
     """Write a square slide of levels 1, 4 and 16 whose tiles are those of a real slide's levels, over and over.
@@ -37,9 +40,11 @@ def write_mosaic(path: Path, source: Path, side_px: int, mpp_um: float) -> Path:
             tags = _tags(page, side, described, mpp_um)
             tags[324] = LONG, np.array(offsets, "<u4")[order].tobytes(), tiles
             tags[325] = LONG, np.array(counts, "<u4")[order].tobytes(), tiles
-            if level:
+            if level and path.suffix != ".svs":  # Aperio flags its label as reduced, not its levels
                 tags[254] = LONG, struct.pack("<I", 1), 1
             next_at = _write_directory(file, tags, next_at)
+            if level == 0 and path.suffix == ".svs":
+                next_at = _write_thumbnail(file, described, next_at)
     return path
 
 
@@ -55,28 +60,43 @@ def _stored(file: Any, real: Any, page: Any) -> tuple[list[int], list[int]]:
     return offsets, counts
 
 
-def _tags(page: Any, side: int, described: str, mpp_um: float) -> dict[int, tuple[int, bytes, int]]:
-    """Return a directory's tags but for its tile tables: type, bytes, count."""
+def _write_thumbnail(file: Any, described: str, next_at: int) -> int:
+    """Write the small image that Aperio has after level 0, in one strip; TiffSlide finds no levels without it."""
+    pixels, side = bytes([200]) * (64 * 64 * 3), 64
+    at = file.tell()
+    file.write(pixels)
+    text = described.encode() + b"\0"
+    tags = {
+        256: _numbers(LONG, [side]), 257: _numbers(LONG, [side]), 258: _numbers(SHORT, [8, 8, 8]),
+        259: _numbers(SHORT, [1]), 262: _numbers(SHORT, [2]), 270: (ASCII, text, len(text)), 273: _numbers(LONG, [at]),
+        277: _numbers(SHORT, [3]), 278: _numbers(LONG, [side]), 279: _numbers(LONG, [len(pixels)]),
+        284: _numbers(SHORT, [1]),
+    }  # fmt: skip
+    return _write_directory(file, tags, next_at)
 
-    def numbers(kind: int, values: Sequence[int]) -> tuple[int, bytes, int]:
-        return kind, struct.pack(f"<{len(values)}{'H' if kind == SHORT else 'I'}", *values), len(values)
 
+def _numbers(kind: int, values: Sequence[int]) -> Tag:
+    return kind, struct.pack(f"<{len(values)}{'H' if kind == SHORT else 'I'}", *values), len(values)
+
+
+def _tags(page: Any, side: int, described: str, mpp_um: float) -> dict[int, Tag]:
+    """Return a directory's tags but for its tile tables."""
     text = described.encode() + b"\0"
     resolution = RATIONAL, struct.pack("<II", round(1e8 / mpp_um), 10_000), 1
     tags = {
-        256: numbers(LONG, [side]), 257: numbers(LONG, [side]), 258: numbers(SHORT, [8, 8, 8]),
-        259: numbers(SHORT, [7]), 262: numbers(SHORT, [int(page.photometric)]), 270: (ASCII, text, len(text)),
-        277: numbers(SHORT, [3]), 282: resolution, 283: resolution, 284: numbers(SHORT, [1]), 296: numbers(SHORT, [3]),
-        322: numbers(LONG, [page.tilewidth]), 323: numbers(LONG, [page.tilelength]),
+        256: _numbers(LONG, [side]), 257: _numbers(LONG, [side]), 258: _numbers(SHORT, [8, 8, 8]),
+        259: _numbers(SHORT, [7]), 262: _numbers(SHORT, [int(page.photometric)]), 270: (ASCII, text, len(text)),
+        277: _numbers(SHORT, [3]), 282: resolution, 283: resolution, 284: _numbers(SHORT, [1]),
+        296: _numbers(SHORT, [3]), 322: _numbers(LONG, [page.tilewidth]), 323: _numbers(LONG, [page.tilelength]),
     }  # fmt: skip
     if page.jpegtables:
         tags[347] = UNDEFINED, page.jpegtables, len(page.jpegtables)
     if page.photometric == tifffile.PHOTOMETRIC.YCBCR:
-        tags[530] = numbers(SHORT, page.subsampling)
+        tags[530] = _numbers(SHORT, page.subsampling)
     return tags
 
 
-def _write_directory(file: Any, tags: dict[int, tuple[int, bytes, int]], next_at: int) -> int:
+def _write_directory(file: Any, tags: dict[int, Tag], next_at: int) -> int:
     """Write a directory, point the one before it here, and return where it says which one follows."""
     entries = b""
     for number, (kind, values, count) in sorted(tags.items()):

@@ -89,7 +89,7 @@ def pathnav_loop(work: Work) -> Any:
     """Read as a scorer does: `TileImage.read`, then JPEG."""
     with open_slide(work.path) as slide:
         tree = TileTree(slide, work.tile_px, 0.0, work.mask)
-        _ = tree.fingerprint  # once for a slide, and kept; not part of what a tile costs
+        _ = tree.fingerprint, tree.tissue_status  # found once for a slide; not part of what a tile costs
 
         def encode(region: Region) -> bytes:
             return encode_jpeg(tree.image(tree.tile(work.tree_level, region.number)).read(), QUALITY)
