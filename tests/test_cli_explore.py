@@ -154,81 +154,6 @@ def test_no_plug_in_is_handed_the_truth(pathnav: Command, exploring: Exploring) 
     assert printed(pathnav, *exploring.annotated("--scorer", exploring.scorer("OracleScorer")))["outcome"] == "finished"
 
 
-WRONG: list[tuple[tuple[object, ...], str]] = [
-    (("--scorer", "oracle"), "the oracle needs a slide with a tumour annotation: give --annotation"),
-    (("--scorer", "randm"), "did you mean random"),
-    (("--scorer", "random", "--schedule", "6,3"), "a K for each of 2.5x, 10x and 40x"),
-    (("--scorer", "random", "--schedule", "6,0,2"), "whole numbers of at least 1"),
-    (("--scorer", "random", "--schedule", "a,b,c"), "three whole numbers"),
-    (("--scorer", "random", "--tile-px", 0), "tile_px must be a whole number of at least 1"),
-    (("--scorer", "random", "--min-tissue", 2), "min_tissue must be in [0, 1]"),
-    (("--scorer", "random", "--concurrency", 0), "concurrency must be a whole number of at least 1"),
-    (("--scorer", "random", "--seed", -1), "seed must be a whole number of 0 or more"),
-    (("--scorer", "random", "--tumour-class", "tumor"), "--tumour-class names a class of an annotation"),
-    (("--scorer", "random", "--model", "m", "--base-url", "http://127.0.0.1:1/v1"), "asks no model"),
-    (("--scorer", "random", "--scorer-option", "seeds=1"), "does not take the options"),
-    (("--scorer", "random", "--target-text", "mitoses"), "does not take the options"),
-    (("--scorer", "random", "--geojson", "kept.png"), "--geojson writes GeoJSON files"),
-    (("--scorer", "random", "--geojson", "/no/such/kept.geojson"), "the folder /no/such does not exist"),
-]
-
-
-@pytest.mark.parametrize(
-    ("more", "says"), WRONG, ids=lambda part: " ".join(map(str, part)) if type(part) is tuple else ""
-)
-def test_bad_options_are_one_sentence(
-    pathnav: Command, exploring: Exploring, more: tuple[object, ...], says: str
-) -> None:
-    before = exploring.bench.files()
-    said = pathnav(*exploring.plain(*more))
-    assert (said.code, said.out) == (2, "")
-    (sentence,) = said.sentences
-    assert says in sentence
-    assert exploring.bench.files() == before
-
-
-@pytest.mark.parametrize(
-    ("content", "tumour", "says"),
-    [
-        ('{"type": "FeatureCollection", "features": [', "tumor", "is neither JSON nor XML"),
-        ('{"hello": 1}', "tumor", "expected QuPath GeoJSON"),
-        ('{"type": "FeatureCollection", "features": []}', "tumor", "holds no closed region"),
-        (None, "tumour", "tumor"),
-    ],
-)
-def test_bad_annotation_files_are_one_sentence(
-    pathnav: Command, exploring: Exploring, content: str | None, tumour: str, says: str
-) -> None:
-    path = exploring.annotation
-    if content is not None:
-        path.write_text(content)
-    said = pathnav(*exploring.plain("--scorer", "random", "--annotation", path, "--tumour-class", tumour))
-    assert (said.code, said.out) == (2, "")
-    (sentence,) = said.sentences
-    assert says in sentence
-    assert str(path) in sentence
-
-
-def test_points_alone_are_no_tumour(pathnav: Command, exploring: Exploring) -> None:
-    point = polygon(0, 0, 1, 1) | {"geometry": {"type": "Point", "coordinates": [5, 5]}}
-    path = write_annotation(exploring.annotation, point)
-    said = pathnav(*exploring.plain("--scorer", "random", "--annotation", path, "--tumour-class", "tumor"))
-    assert said.code == 2
-    assert "holds no closed region, only 1 point" in said.err
-
-
-def test_an_annotation_of_another_slide_is_refused_or_warned_of(pathnav: Command, exploring: Exploring) -> None:
-    command = exploring.annotated("--scorer", "random")
-    write_annotation(exploring.annotation, polygon(50_000, 50_000, 700, 500))
-    said = pathnav(*command)
-    assert said.code == 2
-    assert "lies outside the scanned area" in said.err
-    write_annotation(exploring.annotation, polygon(100, 100, 700, 500), polygon(50_000, 50_000, 700, 500))
-    said = pathnav(*command)
-    assert said.code == 0
-    assert "warning: 50.0% of the tumour" in said.err
-
-
 def test_the_text_is_a_table_that_a_reader_can_follow(pathnav: Command, exploring: Exploring) -> None:
     said = pathnav(*exploring.annotated("--scorer", "oracle", "--schedule", "1,1,1"))
     lines = said.out.splitlines()
@@ -290,3 +215,10 @@ def test_the_installed_scorers_are_listed(pathnav: Command) -> None:
     assert "(needs a chat endpoint)" in said.out.splitlines()[-1]
     found = json.loads(pathnav("scorers", "--json").out)
     assert (found["format"], found["scorers"][2]["name"]) == ("pathnav-scorers-1", "random")
+
+
+def test_kept_tiles_of_an_earlier_search_may_be_written_again(pathnav: Command, exploring: Exploring) -> None:
+    path = exploring.bench.folder / "kept.geojson"
+    for seed in (1, 2):
+        assert pathnav(*exploring.plain("--scorer", "random", "--seed", seed, "--geojson", path)).code == 0
+    assert json.loads(path.read_text())["format"] == "pathnav-kept-tiles-1"

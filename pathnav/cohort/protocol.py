@@ -72,6 +72,9 @@ RANDOM_DRAWS = 1000
 TILE_PX = 1024
 """Side of the image of a tile, in pixels at the tile's magnification (ours)."""
 
+MAX_TILE_PX = 16_384
+"""No model takes a larger image, and one of this size fills 805 MB (ours)."""
+
 TILE_FACTOR = 4
 """Tiles of one magnification along the side of a tile of the next lower one: 4 x 4 children."""
 

@@ -205,7 +205,7 @@ class ExploreSpec(Frozen):
         protocol.SCHEDULE,
     )
     """K at 2.5x, 10x and 40x; one or more, which share all scores."""
-    tile_px: Annotated[int, Field(ge=1)] = protocol.TILE_PX
+    tile_px: Annotated[int, Field(ge=1, le=protocol.MAX_TILE_PX)] = protocol.TILE_PX
     """Side of a tile's image at its magnification."""
     min_tissue: Annotated[float, Field(ge=0, le=1)] = protocol.MIN_TISSUE
     fill_to_k: bool = False

@@ -122,6 +122,10 @@ def explore(
     from pathnav.run.truth import TruthSource
 
     drawn = writable_file("--geojson", geojson, (".geojson", ".json"), "GeoJSON files")
+    if drawn is not None:
+        from pathnav.report.geojson import refuse_foreign
+
+        refuse_foreign(drawn)
     if annotation is None and tumour_class:
         raise ConfigError("--tumour-class names a class of an annotation: give its file with --annotation")
     truth = TruthSource(str(annotation) if annotation else None, tuple(tumour_class or ()), relative_to_bounds)
@@ -178,7 +182,7 @@ def _search(request: "ExploreRequest", geojson: Path | None, as_json: bool) -> i
     if found.result["outcome"] == "infra_error":
         again = "run the same command again" if found.out else "run it again, with --out DIR to keep the scores"
         reason = found.result["reason"]
-        note(f"pathnav: the search was stopped by a failure that is not the scorer's: {reason}; {again}")
+        note(f"pathnav: the search did not come to its end: {reason}; {again}")
         return INCOMPLETE
     return DONE
 

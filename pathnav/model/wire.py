@@ -156,6 +156,8 @@ class Wire:
             raise CallFailed(_of_connection(error, self._settings.timeout_s)) from error
         except json.JSONDecodeError as error:
             raise CallFailed(failures.of_body(error.doc)) from error
+        except UnicodeDecodeError as error:
+            raise CallFailed(failures.of_body(error.object.decode("latin-1"))) from error
         return _checked(message.response_metadata["body"])
 
     def close(self) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pathnav.errors import RecordError
+from pathnav.errors import ConfigError, RecordError
 from pathnav.geometry import Box
 
+KEPT_FORMAT = "pathnav-kept-tiles-1"
 COLOURS = ([255, 200, 0], [255, 120, 0], [200, 0, 0])
 """Outlines at 2.5x, 10x and 40x."""
 
@@ -29,7 +30,7 @@ def kept_tiles(result: Mapping[str, Any], corner: tuple[float, float] = (0.0, 0.
         found = list(_features(result, place, above, corner))
         features += found
         above = [feature["id"] for feature in found]
-    return {"type": "FeatureCollection", "features": features}
+    return {"format": KEPT_FORMAT, "type": "FeatureCollection", "features": features}
 
 
 def _features(
@@ -60,6 +61,23 @@ def _features(
 def _ring(box: Box, corner: tuple[float, float]) -> list[list[float]]:
     left, top, right, bottom = box.x - corner[0], box.y - corner[1], box.right - corner[0], box.bottom - corner[1]
     return [[left, top], [right, top], [right, bottom], [left, bottom], [left, top]]
+
+
+def refuse_foreign(path: Path) -> None:
+    """Refuse to replace a file that is not one of these: a slip of the pen must not cost anyone an annotation.
+
+    Raises:
+        ConfigError: If there is such a file.
+    """
+    if not path.exists():
+        return
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(KEPT_FORMAT) + 40)
+    except OSError as error:
+        raise ConfigError(f"--geojson {path} exists and cannot be read: {error.strerror or error}") from error
+    if KEPT_FORMAT.encode() not in start:
+        raise ConfigError(f"--geojson {path} exists and was not written by pathnav; name another file")
 
 
 def write_kept_tiles(path: Path, result: Mapping[str, Any], corner: tuple[float, float] = (0.0, 0.0)) -> None:

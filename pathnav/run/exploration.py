@@ -3,15 +3,18 @@
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pathnav.cohort.protocol import MIN_TISSUE, TILE_PX
+from pathnav.cohort.protocol import MAX_TILE_PX, MIN_TISSUE, TILE_PX
 from pathnav.errors import ConfigError
 from pathnav.explore.schedule import Schedule
 from pathnav.run.case import SlideFacts, SlideSource
 from pathnav.run.key import hashed
 from pathnav.run.scorer_choice import ScorerChoice
 from pathnav.run.truth import Truth
+
+if TYPE_CHECKING:
+    from pathnav.slide import Slide
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +35,20 @@ class TileSettings:
     fill_to_k: bool = False
 
     def __post_init__(self) -> None:
-        if self.tile_px < 1:
-            raise ConfigError(f"tile_px must be a whole number of at least 1, got {self.tile_px}")
+        if not 1 <= self.tile_px <= MAX_TILE_PX:
+            raise ConfigError(f"tile_px must be a whole number from 1 to {MAX_TILE_PX:,}, got {self.tile_px}")
         if not 0 <= self.min_tissue <= 1:
             raise ConfigError(f"min_tissue must be in [0, 1], got {self.min_tissue}")
+
+    def check(self, slide: "Slide") -> None:
+        """Refuse tiles that an open slide cannot be cut into; no pixel is read.
+
+        Raises:
+            ConfigError: If they would be too many, or less than a pixel.
+        """
+        from pathnav.explore.tiles import TileTree
+
+        TileTree(slide, self.tile_px, self.min_tissue)
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,7 @@ class ExploreRequest:
         facts = slides.facts(self.source)
         for warning in facts.warnings:
             notify(f"warning: {warning}")
+        self.tiles.check(slides.get(self.source))
         truth = self.truth.read(slides.get(self.source), notify)
         return Search(self.source, facts, truth, scorer, (self.schedule,), self.tiles, self.seed)
 

@@ -65,6 +65,7 @@ def plan_searches(
         facts = slides.facts(source)
         for warning in facts.warnings:
             notify(f"warning: {source.path}: {warning}")
+        tiles.check(slides.get(source))
         truth = _truth(one.slide).read(slides.get(source), notify)
         searches += [Search(source, facts, truth, scorer, schedules, tiles, scenario.seed) for scorer in scorers]
     return searches

@@ -29,6 +29,7 @@ if importlib.util.find_spec("cucim") is not None:
 
 def test_the_table_of_readers(shared: Path, tmp_path: Path) -> None:
     sys.stdout.write(f"\n| tiles of | shown at | threads | {' | '.join(PLAIN)} |\n|{'---|' * (3 + len(PLAIN))}\n")
+    faster = 0
     for source, name, mpp_um in SLIDES:
         path = write_mosaic(tmp_path / name, shared / "slides" / source, SIDE_PX, mpp_um)
         with open_slide(path) as slide:
@@ -36,6 +37,7 @@ def test_the_table_of_readers(shared: Path, tmp_path: Path) -> None:
                 work = middle_block(slide, 256, level, TILES)
                 for threads in (1, 2):
                     mine, *others = best_s([pathnav_loop, *PLAIN.values()], work, threads, REPEATS)
+                    faster += mine < others[0]
                     ratios = " | ".join(f"{other / mine:.1f}" for other in others)
                     sys.stdout.write(f"| {source} | {MAGNIFICATIONS[level]} | {threads} | {ratios} |\n")
-                    assert mine < max(others)
+    assert faster >= 6 * len(SLIDES) - 2, "a level or two of one slide may fall to noise, no more"
