@@ -29,10 +29,8 @@ SINGLE_FILES = (0, len(LEFT_TO_RIGHT) - 1)
 
 ONLY_IN = {
     "langgraph": {"localise"},
-    "langchain": {"localise", "model"},
-    "langchain_core": {"localise", "model"},
-    "langchain_openai": {"localise", "model"},
-    "openai": {"model"},
+    "langchain_core": {"localise"},
+    "httpx": {"model"},
     "openslide": {"slide"},
     "tiffslide": {"slide"},
     "zarr": {"slide"},

@@ -1,12 +1,10 @@
-"""One request to a chat endpoint through `ChatOpenAI`; imported only where a client is made (it costs 3 s).
+"""One request to a chat endpoint, straight through httpx.
 
-`ChatOpenAI` turns messages into its own classes and back, and in doing so reorders tool calls and rewrites their
-arguments. `_VerbatimChat` therefore takes the messages as they are and hands back the response body as it came; both
-hooks exist unchanged from langchain-openai 1.7.0 on.
+The conversation is sent exactly as it stands and the body is read as it came. Chat libraries reorder tool calls and
+rewrite their arguments on the way, and cost 5 ms of CPU a call; this costs 1.
 """
 
 import errno
-import importlib
 import json
 import socket
 import ssl
@@ -14,13 +12,9 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import openai
-from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import AIMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_openai import ChatOpenAI
-from pydantic import SecretStr
+import httpx
 
+from pathnav import __version__
 from pathnav.errors import ConfigError
 from pathnav.model import failures
 from pathnav.model.failures import CallFailed, Failure
@@ -28,29 +22,10 @@ from pathnav.model.settings import ChatSettings
 
 CONNECT_TIMEOUT_S = 10.0
 KEEPALIVE_S = 4.0  # uvicorn closes idle connections after 5 s; reusing one at that moment loses the request
-_NO_KEY = "none"  # the openai client insists on a key, local servers ignore it
-
-
-class _VerbatimChat(ChatOpenAI):
-    """`ChatOpenAI` that sends chat-completions messages and returns bodies unchanged."""
-
-    def _get_request_payload(
-        self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any
-    ) -> dict[str, Any]:
-        messages = kwargs.pop("verbatim_messages")
-        payload: dict[str, Any] = super()._get_request_payload(input_, stop=stop, **kwargs)
-        return {**payload, "messages": messages}
-
-    def _create_chat_result(
-        self, response: dict[str, Any] | openai.BaseModel, generation_info: dict[str, Any] | None = None
-    ) -> ChatResult:
-        body = response.to_dict(warnings=False) if isinstance(response, openai.BaseModel) else response
-        message = AIMessage(content="", response_metadata={"body": body})
-        return ChatResult(generations=[ChatGeneration(message=message)])
 
 
 class _Meter(threading.local):
-    """The length of the request bodies that this thread has sent; httpx calls its hooks in the asking thread."""
+    """The length of the request bodies that this thread has sent."""
 
     bytes_sent = 0
 
@@ -61,59 +36,33 @@ class Wire:
     Args:
         settings: The endpoint and the decoding.
         connections: How many requests may be in flight; further ones wait for a free connection without a limit.
+
+    Raises:
+        ConfigError: If the environment names a proxy that cannot be used.
     """
 
     def __init__(self, settings: ChatSettings, connections: int) -> None:
         self._meter = _Meter()
         self._settings = settings
-        self._http = self._http_client(connections)
-        self._chat = _VerbatimChat(
-            model=settings.model,
-            base_url=settings.endpoint,
-            api_key=SecretStr(settings.api_key or _NO_KEY),
-            temperature=settings.temperature,
-            top_p=settings.top_p,
-            max_completion_tokens=settings.max_tokens,
-            seed=settings.seed,
-            timeout=self._http.timeout,
-            max_retries=0,
-            use_responses_api=False,
-            openai_proxy="",  # OPENAI_PROXY beside a client of our own is refused by langchain
-            http_client=self._http,
-            http_async_client=openai.DefaultAsyncHttpxClient(trust_env=False, verify=_no_tls()),  # never used
-            cache=False,  # a process-wide LangChain cache knows nothing of the images
-        )
-
-    def _http_client(self, connections: int) -> Any:
-        """Return an httpx client of whichever httpx the installed openai is built on (httpx2 from openai 3 on)."""
-        httpx = importlib.import_module(openai.DefaultHttpxClient.__mro__[1].__module__)
-        return self._client_or_sentence(
-            timeout=httpx.Timeout(self._settings.timeout_s, connect=CONNECT_TIMEOUT_S, pool=None),
-            limits=httpx.Limits(
-                max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=KEEPALIVE_S
-            ),
-            follow_redirects=False,  # pixels go to the named host or nowhere
-            trust_env=not self._settings.is_loopback,  # a hospital's proxy must not swallow loopback
-            verify=self._settings.endpoint.startswith("https:") or _no_tls(),
-            event_hooks={"request": [self._before_sending]},
-        )
-
-    def _client_or_sentence(self, **options: Any) -> Any:
-        """Return the client, or say in one sentence which proxy of the environment it cannot use."""
+        self._url = f"{settings.endpoint}/chat/completions"
+        headers = {"Content-Type": "application/json", "User-Agent": f"pathnav/{__version__}"}
+        if settings.api_key:
+            headers["Authorization"] = f"Bearer {settings.api_key}"
         try:
-            return openai.DefaultHttpxClient(**options)
+            self._http = httpx.Client(
+                headers=headers,
+                timeout=httpx.Timeout(settings.timeout_s, connect=CONNECT_TIMEOUT_S, pool=None),
+                limits=httpx.Limits(
+                    max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=KEEPALIVE_S
+                ),
+                follow_redirects=False,  # pixels go to the named host or nowhere
+                trust_env=not settings.is_loopback,  # a hospital's proxy must not swallow loopback
+                verify=settings.endpoint.startswith("https:") or _no_tls(),
+            )
         except (ImportError, ValueError) as error:
             raise ConfigError(
                 f"the proxy that the environment names (ALL_PROXY, HTTPS_PROXY, HTTP_PROXY) cannot be used: {error}"
             ) from error
-
-    def _before_sending(self, request: Any) -> None:
-        self._meter.bytes_sent += int(request.headers.get("content-length", 0))
-        if not self._settings.host.endswith(
-            "openai.com"
-        ):  # set from OPENAI_ORG_ID and the like: nobody else's business
-            request.headers.pop("openai-organization", None)
-            request.headers.pop("openai-project", None)
 
     @property
     def bytes_sent(self) -> int:
@@ -143,22 +92,37 @@ class Wire:
             fields["tool_choice"] = {"type": "function", "function": {"name": required_tool}}
         if top_logprobs is not None:
             fields |= {"logprobs": True, "top_logprobs": top_logprobs}
+        response = self._post({**self._decoding(), "messages": list(messages), **fields})
+        if not response.is_success:
+            text = response.text
+            raise CallFailed(failures.of_status(response.status_code, response.headers, text, _said(text)))
         try:
-            message = self._chat.invoke("", verbatim_messages=list(messages), **fields)
-        except openai.APIStatusError as error:
-            text = error.response.text
-            raise CallFailed(
-                failures.of_status(error.status_code, error.response.headers, text, _said(text))
-            ) from error
-        except openai.APITimeoutError as error:
+            return _checked(json.loads(response.content))
+        except ValueError as error:  # no JSON, or bytes that are no UTF-8
+            raise CallFailed(failures.of_body(response.text)) from error
+
+    def _decoding(self) -> dict[str, Any]:
+        """Return the fields that are the same in every request."""
+        settings = self._settings
+        fields = {
+            "model": settings.model,
+            "stream": False,
+            "temperature": settings.temperature,
+            "top_p": settings.top_p,
+            "max_completion_tokens": settings.max_tokens,
+        }
+        return fields if settings.seed is None else {**fields, "seed": settings.seed}
+
+    def _post(self, payload: Mapping[str, Any]) -> httpx.Response:
+        """Send a request and return whatever came back whole."""
+        content = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
+        self._meter.bytes_sent += len(content)
+        try:
+            return self._http.post(self._url, content=content)
+        except httpx.DecodingError as error:
+            raise CallFailed(failures.of_body(f"undecodable content ({error})")) from error
+        except httpx.TransportError as error:
             raise CallFailed(_of_connection(error, self._settings.timeout_s)) from error
-        except openai.APIConnectionError as error:
-            raise CallFailed(_of_connection(error, self._settings.timeout_s)) from error
-        except json.JSONDecodeError as error:
-            raise CallFailed(failures.of_body(error.doc)) from error
-        except UnicodeDecodeError as error:
-            raise CallFailed(failures.of_body(error.object.decode("latin-1"))) from error
-        return _checked(message.response_metadata["body"])
 
     def close(self) -> None:
         """Close all connections."""
@@ -208,11 +172,10 @@ def _of_connection(error: BaseException, timeout_s: float) -> Failure:
             return Failure(f"fails the TLS handshake ({cause.reason})", retriable=True, unreachable=True)
         if isinstance(cause, OSError) and cause.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH):
             return Failure(f"cannot be reached ({cause.strerror})", retriable=True, unreachable=True)
-    names = {type(cause).__name__ for cause in causes}
-    if "ConnectTimeout" in names:
+    if isinstance(error, httpx.ConnectTimeout):
         sentence = f"did not accept a connection within {CONNECT_TIMEOUT_S:g} s"
         return Failure(sentence, retriable=True, unreachable=True)
-    if isinstance(error, openai.APITimeoutError):
+    if isinstance(error, httpx.TimeoutException):
         return Failure(f"did not answer within {timeout_s:g} s", retriable=True)
     return Failure("dropped the connection before it had answered", retriable=True)
 

@@ -14,7 +14,7 @@ RUN_FORMAT = "pathnav-run-1"
 
 _RECORDED_PACKAGES = (
     *("openslide-python", "openslide-bin", "tiffslide", "tifffile", "imagecodecs", "scikit-image", "numpy", "pillow"),
-    *("langgraph", "langchain-openai", "openai"),
+    *("langgraph", "httpx"),
 )
 
 

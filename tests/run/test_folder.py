@@ -114,7 +114,7 @@ def test_a_description_names_versions_machine_and_seed() -> None:
     found = json.loads(json.dumps(description("k1")))
     assert found["format"] == "pathnav-run-1"
     assert found["seed"] == 1
-    for package in ("numpy", "imagecodecs", "tifffile", "scikit-image", "openai"):
+    for package in ("numpy", "imagecodecs", "tifffile", "scikit-image", "httpx"):
         assert found["versions"][package], package
     assert found["machine"]["cpus"] >= 1
 
