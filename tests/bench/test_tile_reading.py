@@ -19,9 +19,14 @@ LEAST_TILES = 4
 SIDE_PX = 32_768
 REPEATS = 5
 
-GOAL, GOAL_ODD_TILES, GOAL_RESCALED, GOAL_OTHERS = 2.0, 1.8, 1.0, 0.75
-SLACK = 1.2
-"""Machines are shared: of two runs the means differed by up to so much while others used both cores."""
+GOAL, GOAL_OTHERS = 2.0, 0.75
+NOISE = 1.1
+"""Of two runs on a quiet machine the means of a slide differ by up to so much."""
+
+MISSED = {"e.svs": 1.4}
+"""Slides that miss the goal, with the mean measured: their tiles have 254 level pixels, and Pillow's Lanczos filter
+takes 1.9 ms for 256 px, of which OpenSlide's read is another 0.5 to 1.7 and ours 0.1 to 0.4. Single cells that miss it
+on a slide whose mean does not: a 20x scan shown at 40x (`f.tif`), 1.0."""
 
 Cell = tuple[int, str, int]
 
@@ -46,35 +51,26 @@ def ratios(path: Path, plain: Loop) -> dict[Cell, float]:
     return found
 
 
-NATIVE = [
-    ("virtual-hgsc-groundtruth.svs", "a.svs", SIDE_PX, GOAL),
-    ("virtual-hgsc-groundtruth.svs", "b.svs", SIDE_PX + 3, GOAL),
-    ("CMU-1-Small-Region.svs", "c.svs", SIDE_PX, GOAL_ODD_TILES),
-    ("tiff-pyramid-0.5um.tif", "d.tif", SIDE_PX, GOAL),
+TILED_JPEG = [
+    ("virtual-hgsc-groundtruth.svs", "a.svs", SIDE_PX, 0.25),
+    ("virtual-hgsc-groundtruth.svs", "b.svs", SIDE_PX + 3, 0.25),
+    ("CMU-1-Small-Region.svs", "c.svs", SIDE_PX, 0.25),
+    ("tiff-pyramid-0.5um.tif", "d.tif", SIDE_PX, 0.25),
+    ("svs-40x-3levels.svs", "e.svs", SIDE_PX, 0.252),
+    ("tiff-pyramid-0.5um.tif", "f.tif", SIDE_PX, 0.5),
 ]
-"""Made of the tiles of a real slide, at 0.25 um per pixel. The levels of `b` are 4.0004 and 16.0015 times as coarse, as
+"""Made of the tiles of a real slide; the last number is um per pixel. No level of `e` and `f` has the pixels of a tile
+of exactly 40x, 10x or 2.5x. The levels of `b` are 4.0004 and 16.0015 times as coarse, as
 those of a scanner that cuts off what is less than a pixel. The tiles in the file of `c` have 240 px.
 """
 
-RESCALED = [("svs-40x-3levels.svs", "e.svs", 0.252), ("tiff-pyramid-0.5um.tif", "f.tif", 0.5)]
-"""No level has the pixels of a tile of exactly 40x, 10x or 2.5x: both loops spend most of their time on Lanczos, 1.6 ms
-for 256 px of which OpenSlide's read is another 0.5 to 1.7 and ours 0.1 to 0.4."""
 
-
-@pytest.mark.parametrize(("source", "name", "side_px", "goal"), NATIVE)
+@pytest.mark.parametrize(("source", "name", "side_px", "mpp_um"), TILED_JPEG)
 def test_tiles_of_a_tiled_jpeg_slide_are_ready_twice_as_fast_as_in_a_plain_loop(
-    shared: Path, tmp_path: Path, source: str, name: str, side_px: int, goal: float
+    shared: Path, tmp_path: Path, source: str, name: str, side_px: int, mpp_um: float
 ) -> None:
-    found = ratios(write_mosaic(tmp_path / name, shared / "slides" / source, side_px, 0.25), openslide_loop)
-    assert summary(f"{name} of {source}", found, goal) >= goal / SLACK
-
-
-@pytest.mark.parametrize(("source", "name", "mpp_um"), RESCALED)
-def test_tiles_that_must_be_rescaled_are_ready_no_later_than_in_a_plain_loop(
-    shared: Path, tmp_path: Path, source: str, name: str, mpp_um: float
-) -> None:
-    found = ratios(write_mosaic(tmp_path / name, shared / "slides" / source, SIDE_PX, mpp_um), openslide_loop)
-    assert summary(f"{name} of {source}", found, GOAL_RESCALED) >= GOAL_RESCALED / SLACK
+    found = ratios(write_mosaic(tmp_path / name, shared / "slides" / source, side_px, mpp_um), openslide_loop)
+    assert summary(f"{name} of {source}", found, GOAL) >= MISSED.get(name, GOAL) / NOISE
 
 
 OTHERS = [
@@ -89,7 +85,7 @@ OTHERS = [
 def test_tiles_of_other_slides_are_not_held_up(shared: Path, name: str, plain: Loop) -> None:
     path = shared / "slides" / name
     found = ratios(min(path.glob("*.dcm")) if path.is_dir() else path, plain)
-    assert summary(name, found, GOAL_OTHERS) >= GOAL_OTHERS / SLACK
+    assert summary(name, found, GOAL_OTHERS) >= GOAL_OTHERS / NOISE
 
 
 def summary(name: str, found: dict[Cell, float], goal: float) -> float:

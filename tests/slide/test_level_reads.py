@@ -96,6 +96,17 @@ def test_openslide_copies_level_pixels_wherever_a_whole_one_is_near(tmp_path: Pa
     reader.close()
 
 
+def test_pixels_of_whole_level_pixels_are_their_mean(tmp_path: Path) -> None:
+    path = write_pyramid(tmp_path / "pyramid.tif", layout(1777, 1403, (), "deflate"))
+    with open_slide(path) as slide:
+        for side in (2, 3, 5):
+            box = Box(40, 60, 90 * side, 80 * side)
+            found = slide.reading(box, magnification=40 / side)
+            native = slide.read(box, magnification=40).astype(float)
+            mean = native.reshape(80, side, 90, side, 3).mean((1, 3))
+            assert found.rgb.shape == mean.shape and np.abs(found.rgb - mean).max() <= 0.56  # Pillow: 5/9 to 0
+
+
 def test_a_level_within_two_percent_serves() -> None:
     ratios = level_downsamples(((4443, 3567), (1110, 891), (277, 222)))
     assert [choose_level(ratios, (step, step)) for step in (0.5, 1, 3.9, 3.97, 4, 15.7, 16, 100)] == [

@@ -10,7 +10,11 @@ import pytest
 from support.peak_memory import PEAK_MB
 from support.wide_slide import write_wide_slide
 
-SIDES_PX = {"jpeg": 15_360, "deflate": 10_240}
+SIDES_PX = {"jpeg": 15_360, "deflate": 15_360}
+LIMITS_MB = {
+    "jpeg": 260,
+    "deflate": 400,
+}  # a whole level takes 675; measured: 157 to 192 and 207 to 314, the growth of the peak
 
 OVERVIEW = (
     PEAK_MB
@@ -60,7 +64,7 @@ def test_an_overview_of_a_slide_without_small_levels_never_holds_a_whole_level(t
     path = write_wide_slide(tmp_path / "wide.tif", SIDES_PX[packing], packing)
     found = run(OVERVIEW, str(path))
     assert found["shape"] == [[1024, 1024, 3], [3000, 3000, 3]]
-    assert float(str(found["grown_mb"])) < 320  # 200 and 274; a whole level, as RGBA: 900 MB and 400 MB
+    assert float(str(found["grown_mb"])) < LIMITS_MB[packing]  # a whole level, as RGBA: 900 MB and 400 MB
     assert found["columns"] == pytest.approx([222.5, 187.5, 152.5, 117.5], abs=2)
 
 
