@@ -11,7 +11,21 @@ import typer
 from typer.main import get_command
 
 from pathnav import __version__
-from pathnav.commands import agents, annotations, explore, inspect, locate, phantom, report, run, stub
+from pathnav.commands import (
+    agents,
+    annotations,
+    anonymise,
+    doctor,
+    explore,
+    inspect,
+    locate,
+    phantom,
+    plan,
+    replay,
+    report,
+    run,
+    stub,
+)
 from pathnav.commands.console import BAD_INPUT, DONE, INCOMPLETE, INTERRUPTED, emit, note
 from pathnav.errors import PathnavError
 
@@ -30,7 +44,10 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _module in (locate, explore, run, report, agents, inspect, annotations, phantom, stub):
+for _module in (
+    *(locate, explore, plan, run, report, replay, anonymise),
+    *(agents, inspect, annotations, phantom, stub, doctor),
+):
     _module.register(app)
 
 

@@ -10,7 +10,8 @@
     ├── BudgetExhausted   a look, or a survey, beyond what the agent was granted
     ├── ModelError        chat endpoints
     │   ├── EndpointUnreachable
-    │   └── ContextOverflow
+    │   ├── ContextOverflow
+    │   └── RunStopped
     ├── RecordError       run folders and their files
     └── PluginError       agents, scorers and tools that cannot be used
 
@@ -52,6 +53,10 @@ class EndpointUnreachable(ModelError):
 
 class ContextOverflow(ModelError):
     """Raised when a conversation has grown longer than the model's context."""
+
+
+class RunStopped(ModelError):
+    """Raised when a question is not asked any more: a guard was reached, the endpoint is down, or Ctrl-C came."""
 
 
 class RecordError(PathnavError):

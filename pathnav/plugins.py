@@ -7,6 +7,7 @@ baselines and tools come in by the same door as a stranger's package.
 import difflib
 import hashlib
 import importlib
+import inspect
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pathnav.errors import PluginError
+from pathnav.errors import PathnavError, PluginError
 
 
 class Kind(StrEnum):
@@ -45,17 +46,46 @@ class Plugin:
     origin: str
     digest: str | None = None
 
+    @property
+    def label(self) -> str:
+        """What messages call it: the kind, the name and, of a user's file, where it lies."""
+        return f"{self.kind} {self.name!r}" + (f" ({self.origin})" if self.digest is not None else "")
+
     def create(self, options: Mapping[str, Any] | None = None) -> Any:
         """Return an instance made with the given options as keyword arguments.
 
         Raises:
-            PluginError: If the class does not take these options.
+            PluginError: If the class does not take these options, or fails while it is made.
+            PathnavError: If the class itself refuses an option in a sentence of its own.
         """
         given = dict(options or {})
+        self._check_names(given)
         try:
             return self.cls(**given)
-        except TypeError as error:
-            raise PluginError(f"{self.kind} {self.name!r} does not take the options {given}: {error}") from error
+        except PathnavError:
+            raise
+        except Exception as error:
+            how = f" with the options {given}" if given else ""
+            raise PluginError(f"{self.label} cannot be made{how}: {type(error).__name__}: {error}") from error
+
+    def _check_names(self, given: Mapping[str, Any]) -> None:
+        """Refuse options that the class does not have, and the lack of one that it cannot do without."""
+        try:
+            parameters = inspect.signature(self.cls).parameters.values()
+        except (TypeError, ValueError):  # classes of C code may have none; making one tells what it takes
+            return
+        if any(one.kind is one.VAR_KEYWORD for one in parameters):
+            return
+        known = [one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+        has = f"it has: {', '.join(one.name for one in known)}" if known else "it has none"
+        if unknown := sorted(set(given) - {one.name for one in known}):
+            raise PluginError(
+                f"{self.kind} {self.name!r} has no option {' and no option '.join(map(repr, unknown))}; {has}"
+            )
+        if missing := [one.name for one in known if one.default is one.empty and one.name not in given]:
+            raise PluginError(
+                f"{self.kind} {self.name!r} cannot do without option {' and '.join(map(repr, missing))}; {has}"
+            )
 
 
 def names(kind: Kind) -> list[str]:

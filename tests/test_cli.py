@@ -152,7 +152,7 @@ def test_a_failing_endpoint_is_exit_1_with_the_json_and_the_way_on(pathnav: Comm
     assert said.code == 1
     assert printed(said.out)["outcome"] == "infra_error"
     assert "401" in said.sentences[-1]
-    assert "run the same command again" in said.sentences[-1]
+    assert said.sentences[-1].endswith("; mend the key first, then run the same command again")
 
 
 def test_no_box_is_still_exit_0(pathnav: Command, bench: Bench) -> None:
@@ -204,14 +204,20 @@ def test_damaged_tiles_are_a_warning_with_their_share(pathnav: Command, shared: 
     assert line.removeprefix("warning: ") in facts["warnings"]
 
 
-def test_a_folder_in_use_by_another_run_is_exit_2(pathnav: Command, bench: Bench) -> None:
-    assert pathnav(*bench.words("--agent", "parent-centre", "--out", "kept")).code == 0
+def test_a_question_that_another_run_is_asking_is_exit_2(pathnav: Command, bench: Bench) -> None:
+    asked = bench.words("--agent", "parent-centre", "--out", "kept")
+    assert pathnav(*asked).code == 0
+    (result,) = (bench.folder / "kept" / "episodes").glob("*/result.json")
+    result.unlink()
     with closing(RunFolder(bench.folder / "kept")) as folder:
         folder.open(folder.description())
-        said = pathnav(*bench.words("--agent", "random", "--out", "kept"))
+        assert folder.claim([result.parent.name])
+        said = pathnav(*asked)
+        assert pathnav(*bench.words("--agent", "random", "--out", "kept")).code == 0
     assert (said.code, said.out) == (2, "")
     (sentence,) = said.sentences
     assert "kept is in use by another run" in sentence
+    assert pathnav(*asked).code == 0
 
 
 def test_agents_are_listed_with_their_origin(pathnav: Command) -> None:

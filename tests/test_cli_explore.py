@@ -94,7 +94,7 @@ def test_a_rerun_gives_the_same_bytes_apart_from_times(pathnav: Command, explori
         pathnav(*exploring.annotated("--scorer", "random", "--seed", 5, "--out", out))
         (path,) = out.glob("episodes/*/result.json")
         record = json.loads(path.read_text())
-        records.append((path.parent.name, {key: value for key, value in record.items() if key != "seconds"}))
+        records.append((path.parent.name, {key: value for key, value in record.items() if "seconds" not in key}))
     assert records[0] == records[1]
 
 
@@ -142,12 +142,11 @@ def test_kept_tiles_are_written_for_qupath(pathnav: Command, exploring: Explorin
     assert [row["name"] for row in json.loads(said.out)["classes"]] == ["kept 2.5x", "kept 10x", "kept 40x"]
 
 
-def test_a_scorer_that_fails_is_no_answer(pathnav: Command, exploring: Exploring) -> None:
+def test_a_scorer_that_fails_at_once_is_bad_input(pathnav: Command, exploring: Exploring) -> None:
     for name, reason in (("Fails", "ZeroDivisionError: no tissue"), ("Short", "gave 0 scores for")):
         said = pathnav(*exploring.annotated("--scorer", exploring.scorer(name), "--json"))
-        found = json.loads(said.out)
-        assert (said.code, found["outcome"], found["levels"], found["calls"]) == (1, "infra_error", [], None)
-        assert reason in said.err
+        assert (said.code, said.out) == (2, "")
+        assert reason in said.sentences[-1]
 
 
 def test_no_plug_in_is_handed_the_truth(pathnav: Command, exploring: Exploring) -> None:

@@ -102,7 +102,7 @@ def test_a_broken_scorer_loses_its_searches_alone(pathnav: Command, exploring: E
         ({"cohort": {"slides": [{"path": "a.tif"}]}}, "no slide of its cohort has an annotation"),
         ({"explore": {"scorers": ["randm"]}}, "did you mean random"),
         ({"explore": {"scorers": ["random"], "schedule": [1, 2]}}, "explore.schedule: must be three whole numbers"),
-        ({"explore": {"scorers": [{"random": {"sed": 1}}]}}, "does not take the options"),
+        ({"explore": {"scorers": [{"random": {"sed": 1}}]}}, "scorer 'random' has no option 'sed'; it has: seed"),
     ],
 )
 def test_what_is_wrong_with_a_scenario_is_one_sentence(

@@ -1,8 +1,10 @@
 """What `pathnav explore` refuses: one sentence, exit code 2, nothing written."""
 
+import json
+
 import pytest
 
-from support.chat_server import Answer, ChatServer
+from support.chat_server import Answer, ChatServer, say
 from support.commands import Bench, Command
 from support.exploring import Exploring, polygon, write_annotation
 
@@ -26,8 +28,18 @@ WRONG: list[tuple[tuple[object, ...], str]] = [
     (("--scorer", "random", "--seed", -1), "seed must be a whole number of 0 or more"),
     (("--scorer", "random", "--tumour-class", "tumor"), "--tumour-class names a class of an annotation"),
     (("--scorer", "random", "--model", "m", "--base-url", "http://127.0.0.1:1/v1"), "asks no model"),
-    (("--scorer", "random", "--scorer-option", "seeds=1"), "does not take the options"),
-    (("--scorer", "random", "--target-text", "mitoses"), "does not take the options"),
+    (("--scorer", "random", "--scorer-option", "seeds=1"), "scorer 'random' has no option 'seeds'; it has: seed"),
+    (("--scorer", "random", "--target-text", "mitoses"), "scorer 'random' has no option 'target_text'; it has: seed"),
+    (
+        ("--scorer", "tissue-density", "--prompt", "a.txt"),
+        "scorer 'tissue-density' has no option 'prompt'; it has none",
+    ),
+    (("--scorer", "random", "--relative-to-bounds"), "give --annotation or --geojson"),
+    (("--scorer", "random", "--schedule", "0,0,0"), "whole numbers of at least 1"),
+    (("--scorer", "random", "--schedule", "abc"), "three whole numbers"),
+    (("--scorer", "random", "--concurrency", 10**9), "--concurrency must be at most 1,024"),
+    (("--scorer", ""), "there is no scorer named ''"),
+    (("--scorer", "random", "--out", ""), "expected the name of a folder, got an empty text"),
     (("--scorer", "random", "--geojson", "kept.png"), "--geojson writes GeoJSON files"),
     (("--scorer", "random", "--geojson", "/no/such/kept.geojson"), "the folder /no/such does not exist"),
 ]
@@ -44,6 +56,15 @@ def test_bad_options_are_one_sentence(
     assert (said.code, said.out) == (2, "")
     (sentence,) = said.sentences
     assert says in sentence
+    assert exploring.bench.files() == before
+
+
+@pytest.mark.parametrize(
+    "more", [more for more, _ in WRONG if "--out" not in more], ids=lambda more: " ".join(map(str, more))
+)
+def test_what_is_refused_leaves_no_folder(pathnav: Command, exploring: Exploring, more: tuple[object, ...]) -> None:
+    before = exploring.bench.files()
+    assert pathnav(*exploring.plain("--out", "new/run", *more)).code == 2
     assert exploring.bench.files() == before
 
 
@@ -87,6 +108,26 @@ def test_an_annotation_of_another_slide_is_refused_or_warned_of(pathnav: Command
     said = pathnav(*command)
     assert said.code == 0
     assert "warning: 50.0% of the tumour" in said.err
+
+
+def test_a_slide_without_tumour_is_warned_of_a_file_of_another_slide(pathnav: Command, exploring: Exploring) -> None:
+    vertices = [[50_000, 50_000], [51_000, 50_000], [51_000, 51_000]]
+    exploring.annotation.write_text(json.dumps({"negative": [{"name": "_0", "vertices": vertices}]}))
+    said = pathnav(*exploring.plain("--scorer", "random", "--annotation", exploring.annotation))
+    assert said.code == 0
+    (line,) = [line for line in said.sentences if line.startswith("warning")]
+    assert "100.0% of what is no tumour" in line and line.endswith("is it of another slide or scan?")
+
+
+def test_a_result_that_means_nothing_is_warned_of(pathnav: Command, exploring: Exploring) -> None:
+    said = pathnav(*exploring.plain("--scorer", "random", "--min-tissue", "1"))
+    assert said.code == 0 and "warning: no tile at 2.5x has enough tissue" in said.err
+    write_annotation(exploring.annotation, polygon(10, 10, 0.5, 0.5))
+    said = pathnav(*exploring.annotated("--scorer", "random"))
+    assert said.code == 0 and "covers more than 5 % of no tile" in said.err
+    with ChatServer(lambda request: say("The weather is lovely.")) as server:
+        said = pathnav(*exploring.plain("--schedule", "1,1,1", "--model", "m", "--base-url", server.base_url))
+    assert said.code == 0 and "could not be read as Yes or No, and no tile was kept" in said.err
 
 
 def test_tiles_that_are_too_many_are_refused_before_anything_is_written(

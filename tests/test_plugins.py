@@ -114,5 +114,34 @@ def test_a_file_that_fails_on_import_says_how(tmp_path: Path) -> None:
 
 
 def test_options_that_a_class_does_not_take_are_refused(agent_file: Path) -> None:
-    with pytest.raises(PluginError, match="'fixed' does not take the options"):
-        load(Kind.AGENT, f"{agent_file}:Fixed").create({"y": 1})
+    with pytest.raises(PluginError, match=r"^agent 'fixed' has no option 'y' and no option 'z'; it has: x$"):
+        load(Kind.AGENT, f"{agent_file}:Fixed").create({"y": 1, "x": 2, "z": 3})
+    with pytest.raises(PluginError, match=r"^agent 'Unnamed' has no option 'y'; it has none$"):
+        load(Kind.AGENT, f"{agent_file}:Unnamed").create({"y": 1})
+
+
+def test_an_option_that_a_class_cannot_do_without_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "needy.py"
+    path.write_text("class Needy:\n    def __init__(self, k, *, b=1):\n        pass\n")
+    with pytest.raises(PluginError, match=r"^scorer 'Needy' cannot do without option 'k'; it has: k, b$"):
+        load(Kind.SCORER, f"{path}:Needy").create({"b": 2})
+
+
+def test_a_class_that_takes_any_option_speaks_for_itself(tmp_path: Path) -> None:
+    path = tmp_path / "open.py"
+    path.write_text("class Open:\n    def __init__(self, **options):\n        self.n = len(options['k'])\n")
+    plugin = load(Kind.AGENT, f"{path}:Open")
+    assert plugin.create({"k": "ab"}).n == 2
+    with pytest.raises(PluginError, match=r"^agent 'Open' \(.*open\.py\) cannot be made with the options .*TypeError"):
+        plugin.create({"k": 1})
+
+
+@pytest.mark.parametrize(
+    "raised", ["ValueError('bad weights')", "ModuleNotFoundError('no torchxyz')", "OSError('gone')"]
+)
+def test_a_class_that_fails_while_it_is_made_is_named_with_its_file(tmp_path: Path, raised: str) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(f"class Mine:\n    def __init__(self):\n        raise {raised}\n")
+    with pytest.raises(PluginError, match=r"^scorer 'Mine' \(.*mine\.py\) cannot be made: ") as found:
+        load(Kind.SCORER, f"{path}:Mine").create()
+    assert raised.partition("(")[0] in str(found.value)

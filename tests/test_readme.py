@@ -102,8 +102,10 @@ def test_the_readmes_agent_is_short_and_there_are_two_examples() -> None:
 
 def test_the_scorer_of_the_how_to_runs(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(demo)
-    scorer, check = blocks(Path("docs/how-to-scorer.md"), "python")
-    Path("my_scorer.py").write_text(scorer)
+    scorer, further, check = blocks(Path("docs/how-to-scorer.md"), "python")
+    imports = "from concurrent.futures import ThreadPoolExecutor, as_completed"
+    ask = "    def ask(self, tile):\n        return next(iter(self.score([tile])))"
+    Path("my_scorer.py").write_text(f"{imports}\n{scorer}\n{ask}\n\n{further}")
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(check, "docs/how-to-scorer.md", "exec"), {"__name__": "__main__"})
         (line,) = [words for words in command_lines(Path("docs/how-to-scorer.md")) if "my_scorer.py:Redness" in words]

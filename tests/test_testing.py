@@ -76,7 +76,7 @@ def test_an_agent_from_a_file_is_checked_with_its_options(tmp_path: Path) -> Non
         "        environment.report(Box.centred(environment.query.region.centre, self.side, self.side))\n"
     )
     assert check_agent(f"{path}:Mine", options={"side": 50}).agent == "Mine"
-    with pytest.raises(PluginError, match="does not take the options"):
+    with pytest.raises(PluginError, match="has no option 'edge'; it has: side"):
         check_agent(f"{path}:Mine", options={"edge": 50})
 
 

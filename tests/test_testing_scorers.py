@@ -46,5 +46,5 @@ def test_a_scorer_from_a_file_is_checked_with_its_options(tmp_path: Path) -> Non
         "    def score(self, tiles): return [TileScore(True, self.level, Source.COMPUTED) for _ in tiles]\n"
     )
     assert check_scorer(f"{path}:Mine", options={"level": 0.5}) == tuple(ScorerRule)
-    with pytest.raises(PluginError, match="does not take the options"):
+    with pytest.raises(PluginError, match="has no option 'height'; it has: level"):
         check_scorer(f"{path}:Mine", options={"height": 0.5})

@@ -16,6 +16,9 @@ class ExtractRoi:
         "outside the search region is cut off. Costs one ROI if pixels are returned."
     )
 
+    box_arguments: ClassVar[tuple[str, ...]] = ("x", "y", "w", "h")
+    box_results: ClassVar[tuple[str, ...]] = ("box", "requested")
+
     class Arguments(BaseModel):
         """Top-left corner and extent in level-0 pixels, and why."""
 
@@ -36,5 +39,6 @@ class ExtractRoi:
         view = environment.extract_roi(box, arguments.reason)
         content = view.facts()
         if environment.rois[-1].cut:
-            content["note"] = f"the requested box {box.as_list()} was cut to the search region"
+            content["note"] = "the requested box was cut to the search region"
+            content["requested"] = box.as_list()
         return ToolReply(content, view)

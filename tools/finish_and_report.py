@@ -16,6 +16,9 @@ class FinishAndReport:
         "Hand in your answer and end the task. The box is scored by its centre; its size is taken to be the target's."
     )
 
+    box_arguments: ClassVar[tuple[str, ...]] = ("bbox",)
+    box_results: ClassVar[tuple[str, ...]] = ("box",)
+
     class Arguments(BaseModel):
         """The answer; only the box must be there for a report to be valid."""
 

@@ -16,6 +16,9 @@ class GetImageInfo:
         "search region, target size, ROIs left. Free."
     )
 
+    box_results: ClassVar[tuple[str, ...]] = ("search_region", "scanned_area")
+    size_results: ClassVar[tuple[str, ...]] = ("target_size_px",)
+
     class Arguments(BaseModel):
         """None."""
 

@@ -9,7 +9,7 @@ The formats and the rules are told in `docs/annotations.md`.
 import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,7 @@ class Annotation:
         classes: Every class of the file but the exclusions.
         exclusions: The classes that were cut out.
         ignored: How many objects of each kind have no area, such as points.
+        excluded: All that the file says is no tumour, before it is cut out: valid polygons in level-0 pixels.
     """
 
     path: str
@@ -69,6 +70,7 @@ class Annotation:
     classes: tuple[ClassRow, ...]
     exclusions: tuple[ClassRow, ...]
     ignored: Mapping[str, int]
+    excluded: shapely.Geometry = field(default_factory=shapely.Polygon)
 
     @property
     def area_px2(self) -> float:
@@ -114,6 +116,7 @@ def load_annotation(
         _rows(regions, Role.REGION),
         _rows(regions, Role.EXCLUSION),
         found.ignored,
+        cut,
     )
 
 

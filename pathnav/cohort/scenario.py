@@ -3,19 +3,20 @@
 `load_scenario` in `scenario_file.py` reads one from a file and fills its slots; `cases` in `case.py` turns it into the
 questions to ask (jitter, swapped findings, sample and budgets applied). The runner crosses these with the scenario's
 `localise.agents` and `localise.repeats`, and applies `localise.blank_images`, `localise.views`, `model`, `decoding`,
-`seed` and `out`.
+`seed` and `out`. A scenario with sweeps is its own first combination; `Scenario.variants` are all of them.
 """
 
-import os
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, PlainSerializer, field_validator, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, PrivateAttr, field_validator, model_validator
 
 from pathnav.cohort import protocol
 from pathnav.cohort.node import Frozen, Magnification, Text
 from pathnav.cohort.phantom import LARGEST_SIDE_PX, LEAST_SIDE_PX
+from pathnav.cohort.scenario_model import DecodingSpec, ModelSpec
 from pathnav.cohort.scenario_values import (
     Agent,
     Budget,
@@ -28,7 +29,7 @@ from pathnav.cohort.scenario_values import (
     schedules_to_json,
     scorers_from,
 )
-from pathnav.errors import ConfigError
+from pathnav.cohort.sweep import Axis, combinations, with_sweeps, with_values
 
 if TYPE_CHECKING:
     from pathnav.slide import Slide
@@ -116,52 +117,6 @@ class CohortSpec(Frozen):
         return self
 
 
-class ModelSpec(Frozen):
-    """A chat endpoint. None of it but the name can change an answer, so only the name enters an episode's key."""
-
-    name: Text
-    base_url: Text | None = None
-    api_key_env: Text | None = None
-    """Name of the environment variable that holds the key; the key itself never stands in a scenario."""
-    timeout_s: Annotated[float, Field(gt=0)] = 120.0
-    concurrency: Annotated[int, Field(ge=1)] = 8
-    """Requests of a scorer that may be in flight."""
-
-    @field_validator("base_url")
-    @classmethod
-    def _no_password(cls, url: str | None) -> str | None:
-        parts = urlsplit(url or "http://none")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"must be an http(s) address such as http://127.0.0.1:8000/v1, got {url!r}")
-        if parts.username or parts.password:
-            raise ValueError("must not hold a user name or password; name an environment variable in api_key_env")
-        return url
-
-    def api_key(self) -> str | None:
-        """Return the key that the environment holds, None where the scenario names no variable.
-
-        Raises:
-            ConfigError: If the variable is not set.
-        """
-        if self.api_key_env is None:
-            return None
-        key = os.environ.get(self.api_key_env)
-        if not key:
-            raise ConfigError(f"model.api_key_env: the environment variable {self.api_key_env} is not set")
-        return key
-
-
-class DecodingSpec(Frozen):
-    """How a model's answers are decoded."""
-
-    temperature: Annotated[float, Field(ge=0, le=2)] = protocol.TEMPERATURE
-    top_p: Annotated[float, Field(gt=0, le=1)] = protocol.TOP_P
-    max_tokens: Annotated[int, Field(ge=1)] = protocol.MAX_TOKENS
-    seed: int | None = None
-    """None sends the seed of the case, so that repeats differ where the server heeds it."""
-    image_detail: Literal["low", "high", "auto"] = "high"
-
-
 class ViewSpec(Frozen):
     """How images are shown to a model: the options of the `vlm` agent, where it does not give its own."""
 
@@ -169,8 +124,6 @@ class ViewSpec(Frozen):
     view_px: Annotated[int, Field(ge=protocol.MIN_IMAGE_SIDE_PX)] = protocol.VIEW_LIMIT_PX
     """Limit of the long side."""
     jpeg_quality: Annotated[int, Field(ge=1, le=95)] = protocol.JPEG_QUALITY
-    placement: Literal["user_after_tools", "bridge", "tool"] = "user_after_tools"
-    """Which message carries the images of a tool call."""
 
 
 class LocaliseSpec(Frozen):
@@ -226,8 +179,11 @@ class Scenario(Frozen):
     """Without one, no agent is asked."""
     explore: ExploreSpec | None = None
     seed: int = 0
+    prices: Text | None = None
+    """File of prices; None: those that come with pathnav."""
     out: Text | None = None
     """Output folder; None leaves it to the command."""
+    _axes: tuple[Axis, ...] = PrivateAttr(default=())
 
     @model_validator(mode="after")
     def _some_mode(self) -> Self:
@@ -242,11 +198,57 @@ class Scenario(Frozen):
             raise ValueError(f"must be made of letters, digits, '.', '_' and '-', got {name!r}")
         return name
 
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """What is swept, in the order of the format; this scenario itself holds the first value of each."""
+        return self._axes
+
+    def with_axes(self, axes: tuple[Axis, ...]) -> "Scenario":
+        """Return the scenario as the first combination of a sweep."""
+        swept = self.model_copy()
+        swept._axes = axes
+        return swept
+
+    def variants(self) -> "tuple[Variant, ...]":
+        """Return every combination of the swept values as a whole scenario; the last axis varies fastest.
+
+        Raises:
+            ValidationError: If values that are legal alone are not so together.
+        """
+        if not self._axes:
+            return (Variant({}, self),)
+        document = self._document()
+        return tuple(
+            Variant(
+                {axis.name: chosen[axis.place] for axis in self._axes},
+                Scenario.model_validate({**with_values(document, chosen), "cohort": self.cohort}),
+            )
+            for chosen in combinations(self._axes)
+        )
+
     def resolved(self) -> dict[str, Any]:
-        """Return the whole scenario as plain JSON: defaults written out, paths absolute, no secrets.
+        """Return the whole scenario as plain JSON: defaults written out, paths absolute, sweeps kept, no secrets.
 
         It is itself a scenario: saved to a file and loaded again it gives an equal one.
         """
+        document = {**self._document(), "cohort": self.cohort.model_dump(mode="json")}
+        return with_sweeps({name: document[name] for name in type(self).model_fields if name in document}, self._axes)
+
+    def _document(self) -> dict[str, Any]:
+        """Return the scenario but for its cohort as plain JSON, without the modes that ask nobody."""
         there = {"localise": bool(self.localise.agents), "explore": self.explore is not None}
         left_out = {mode for mode, asked in there.items() if not asked}
-        return self.model_dump(mode="json", exclude=left_out)
+        return self.model_dump(mode="json", exclude={"cohort", *left_out})
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One combination of a sweep.
+
+    Args:
+        settings: The swept values by their dotted place; empty where nothing is swept.
+        scenario: The scenario with these values.
+    """
+
+    settings: Mapping[str, Any]
+    scenario: Scenario

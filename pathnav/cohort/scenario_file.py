@@ -1,7 +1,8 @@
 """Scenario files: reading them, filling their slots, and saying what is wrong with them."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from pathnav.cohort.assignment import assign, parse_assignment
-from pathnav.cohort.complaints import Place, complaints, dotted, reason, suggestion, value_at
+from pathnav.cohort.complaints import Place, complaints, dotted, reason, shown, suggestion, value_at
 from pathnav.cohort.scenario import SCENARIO_FORMAT, Scenario
+from pathnav.cohort.sweep import Axis, axes_of, is_sweep, with_values
 from pathnav.cohort.yaml_file import read_mapping
 from pathnav.errors import ConfigError
 
+_YAML = (".yaml", ".yml")  # what else `model.profile` holds is the name of a shipped one
 COHORT_FORMAT = "pathnav-cohort-1"
 _SLOT_HINTS = {
     ("cohort",): "name its slides in the scenario, or give --cohort FILE",
@@ -28,6 +31,7 @@ def load_scenario(
     cohort: str | Path | None = None,
     model: str | None = None,
     base_url: str | None = None,
+    prices: str | Path | None = None,
     folder: str | Path = ".",
 ) -> Scenario:
     """Read a scenario and fill its slots; nothing is written and no slide is opened.
@@ -40,6 +44,7 @@ def load_scenario(
         cohort: File of a cohort, instead of the scenario's slides.
         model: Name of the model.
         base_url: Address of its endpoint.
+        prices: File of prices.
         folder: Where the command was given.
 
     Raises:
@@ -49,10 +54,10 @@ def load_scenario(
     raw = _absolute(read_mapping(path, "scenario"), (), path.parent)
     if cohort is not None:
         raw["cohort"] = {**_sample_only(raw.get("cohort")), "file": _joined(str(cohort), Path(folder))}
-    if model is not None:
-        assign(raw, ("model", "name"), model)
-    if base_url is not None:
-        assign(raw, ("model", "base_url"), base_url)
+    price_file = None if prices is None else _joined(str(prices), Path(folder))
+    for slot, given in {("model", "name"): model, ("model", "base_url"): base_url, ("prices",): price_file}.items():
+        if given is not None:
+            assign(raw, slot, given)
     raw = _with_cohort_file(raw)
     for assignment in sets:
         place, value = parse_assignment(assignment)
@@ -98,11 +103,49 @@ def _sample_only(cohort: Any) -> dict[str, Any]:
 
 
 def _validated(raw: dict[str, Any], path: Path) -> Scenario:
+    """Return the scenario of a document; one with sweeps is checked in all its combinations."""
     document = {"name": path.stem, **raw}
+    try:
+        axes = axes_of(document)
+    except ConfigError as error:
+        raise ConfigError("\n".join(f"{path}: {line}" for line in str(error).splitlines())) from error
+    first = {axis.place: axis.values[0] for axis in axes}
+    base = _checked(with_values(document, first), path)
+    if not axes:
+        return base
+    rest = {key: value for key, value in document.items() if key != "cohort"}
+
+    def normal(axis: Axis) -> Axis:
+        return _normal(axis, lambda value: with_values(rest, {**first, axis.place: value}), base, path)
+
+    swept = base.with_axes(tuple(normal(axis) for axis in axes))
+    swept = base.with_axes(axes_of(swept.resolved()))  # in the format's order, as it is found when it is read again
+    try:
+        swept.variants()
+    except ValidationError as error:
+        raise ConfigError("\n".join(f"{path}: {line}" for line in _sentences(rest, error))) from error
+    return swept
+
+
+def _checked(document: dict[str, Any], path: Path) -> Scenario:
     try:
         return Scenario.model_validate(document)
     except ValidationError as error:
         raise ConfigError("\n".join(f"{path}: {line}" for line in _sentences(document, error))) from error
+
+
+def _normal(axis: Axis, document_with: Callable[[Any], dict[str, Any]], base: Scenario, path: Path) -> Axis:
+    """Return an axis with its values as a checked scenario writes them, so that 1 and 1.0 are the same value.
+
+    Raises:
+        ConfigError: If a value is not legal, or stands twice.
+    """
+    checked = (_checked({**document_with(value), "cohort": base.cohort}, path) for value in axis.values)
+    values = [value_at(one.model_dump(mode="json", exclude={"cohort"}), axis.place) for one in checked]
+    written = [json.dumps(value, sort_keys=True) for value in values]
+    if len(set(written)) < len(written):
+        raise ConfigError(f"{path}: {axis.name}: sweep must not hold a value twice, got {shown(list(axis.values))}")
+    return Axis(axis.place, tuple(values))
 
 
 def _sentences(document: dict[str, Any], error: ValidationError) -> list[str]:
@@ -144,6 +187,8 @@ def _absolute(value: Any, place: Place, folder: Path) -> Any:
         place: Where in a scenario.
         folder: What relative paths are relative to.
     """
+    if is_sweep(value):  # its values stand at the place of the sweep
+        return {key: [_absolute(item, place, folder) for item in items] for key, items in value.items()}
     if isinstance(value, Mapping):
         names = {key: _reference(key, folder) if _is_agent(place) else key for key in value}
         return {names[key]: _absolute(item, (*place, key), folder) for key, item in value.items()}
@@ -151,7 +196,7 @@ def _absolute(value: Any, place: Place, folder: Path) -> Any:
         return [_absolute(item, (*place, index), folder) for index, item in enumerate(value)]
     if isinstance(value, str) and _is_agent(place):
         return _reference(value, folder)
-    if isinstance(value, str) and _is_path(place):
+    if isinstance(value, str) and (_is_path(place) or (place == ("model", "profile") and value.endswith(_YAML))):
         return _joined(value, folder)
     return value
 
@@ -162,9 +207,9 @@ def _is_agent(place: Place) -> bool:
 
 def _is_path(place: Place) -> bool:
     match place:
-        case ("cohort", "file") | ("out",) | ("cohort", "slides", int(), "path" | "tree" | "annotation"):
+        case ("cohort", "file") | ("out",) | ("prices",) | ("cohort", "slides", int(), "path" | "tree" | "annotation"):
             return True
-        case ("explore", "scorers", int(), _, "prompt"):
+        case ("explore", "scorers", int(), _, "prompt") | ("model", "api_key_file"):
             return True
     return False
 

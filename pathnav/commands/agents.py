@@ -4,7 +4,7 @@ from typing import Any
 
 import typer
 
-from pathnav.commands.console import emit, emit_json
+from pathnav.commands.console import emit, emit_json, json_alone
 from pathnav.commands.options import Json
 from pathnav.errors import PluginError
 from pathnav.plugins import Kind, load, names
@@ -12,8 +12,8 @@ from pathnav.plugins import Kind, load, names
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command("agents", short_help="List the installed agents.")(agents)
-    app.command("scorers", short_help="List the installed scorers.")(scorers)
+    app.command("agents", short_help="List the installed agents.")(json_alone(agents))
+    app.command("scorers", short_help="List the installed scorers.")(json_alone(scorers))
 
 
 def agents(as_json: Json = False) -> None:

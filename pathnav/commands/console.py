@@ -1,20 +1,50 @@
 """What every command prints with: results to stdout, all else to stderr, never with markup."""
 
+import contextlib
+import functools
 import json
 import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec, TextIO, TypeVar
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 DONE = 0
 INCOMPLETE = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
 
+_kept_for_results: list[TextIO] = []
+"""Where results go while all that others print goes to stderr; empty at other times."""
+
+
+def json_alone(command: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Let a command with an option `as_json` print nothing but its JSON on stdout, whatever plug-ins print.
+
+    A plug-in's own `print` would stand beside the object that a program is to read: while the command runs, for all
+    its threads, `sys.stdout` is stderr. What a plug-in writes to the file descriptor itself is not caught.
+    """
+
+    @functools.wraps(command)
+    def kept(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        if not kwargs.get("as_json"):
+            return command(*args, **kwargs)
+        _kept_for_results.append(sys.stdout)
+        try:
+            with contextlib.redirect_stdout(sys.stderr):
+                return command(*args, **kwargs)
+        finally:
+            _kept_for_results.pop()
+
+    return kept
+
 
 def emit(text: str) -> None:
     """Write a line of the result to stdout."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    out = _kept_for_results[-1] if _kept_for_results else sys.stdout
+    out.write(text + "\n")
+    out.flush()
 
 
 def emit_json(document: Mapping[str, Any]) -> None:

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathnav.commands.console import DONE, INCOMPLETE, emit, emit_json, note
-from pathnav.commands.locate import ApiKeyEnv, MaxTokens, Out
+from pathnav.commands.advice import way_on
+from pathnav.commands.console import DONE, INCOMPLETE, emit, emit_json, json_alone, note
+from pathnav.commands.endpoint import AllowHosts, ApiKeyEnv, ApiKeyFile, EndpointOptions, MaxTokens, ProfileName
+from pathnav.commands.locate import Out
 from pathnav.commands.options import (
     BaseUrl,
     Json,
@@ -18,7 +20,7 @@ from pathnav.commands.options import (
     SlideArgument,
     a_number,
     a_whole_number,
-    chat_settings,
+    at_most,
     key_values,
     slide_source,
     writable_file,
@@ -69,6 +71,8 @@ Prompt = Annotated[Path | None, typer.Option(metavar="FILE", help="Your own ques
 TargetText = Annotated[
     str | None, typer.Option(metavar="TEXT", help="What is looked for, in the vlm scorer's question; default: tumour.")
 ]
+MAX_CONCURRENCY = 1024
+"""Each is a thread and a half."""
 Concurrency = Annotated[
     int, typer.Option(metavar="N", parser=a_whole_number, help="Requests to the endpoint that may be in flight.")
 ]
@@ -79,7 +83,7 @@ GeoJson = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("explore", short_help="Search one slide from coarse to fine for tumour.")(explore)
+    app.command("explore", short_help="Search one slide from coarse to fine for tumour.")(json_alone(explore))
 
 
 def explore(
@@ -92,6 +96,9 @@ def explore(
     model: ModelName = None,
     base_url: BaseUrl = None,
     api_key_env: ApiKeyEnv = None,
+    api_key_file: ApiKeyFile = None,
+    profile: ProfileName = None,
+    allow_host: AllowHosts = None,
     max_tokens: MaxTokens = None,
     prompt: Prompt = None,
     target_text: TargetText = None,
@@ -123,19 +130,23 @@ def explore(
 
     drawn = writable_file("--geojson", geojson, (".geojson", ".json"), "GeoJSON files")
     if drawn is not None:
-        from pathnav.report.geojson import refuse_foreign
+        from pathnav.report.own_files import KEPT_TILES, refuse_foreign
 
-        refuse_foreign(drawn)
+        refuse_foreign("--geojson", drawn, KEPT_TILES)
     if annotation is None and tumour_class:
         raise ConfigError("--tumour-class names a class of an annotation: give its file with --annotation")
+    if relative_to_bounds and annotation is None and geojson is None:
+        raise ConfigError("--relative-to-bounds is about coordinates in files: give --annotation or --geojson too")
+    at_most("--concurrency", concurrency, MAX_CONCURRENCY)
     truth = TruthSource(str(annotation) if annotation else None, tuple(tumour_class or ()), relative_to_bounds)
     options = _scorer_options(scorer_option, prompt, target_text)
+    endpoint = EndpointOptions(model, base_url, api_key_env, api_key_file, max_tokens, profile, tuple(allow_host or ()))
     request = ExploreRequest(
         slide_source(slide, mpp, objective_power, reader),
         truth,
-        scorer or "vlm",
+        "vlm" if scorer is None else scorer,
         options,
-        chat_settings(model, base_url, api_key_env, max_tokens),
+        endpoint.settings(),
         Schedule.of(schedule),
         TileSettings(tile_px, min_tissue, fill_to_k),
         seed,
@@ -168,7 +179,7 @@ def _search(request: "ExploreRequest", geojson: Path | None, as_json: bool) -> i
     with OpenSlides() as slides:
         with progress_shown() as on_progress:
             found = request.run(slides, on_progress, note)
-        if geojson is not None:
+        if geojson is not None and found.result["outcome"] == "finished":
             from pathnav.report.geojson import write_kept_tiles
 
             bounds = slides.get(request.source).bounds
@@ -179,12 +190,31 @@ def _search(request: "ExploreRequest", geojson: Path | None, as_json: bool) -> i
     else:
         for line in _lines(found):
             emit(line)
+    for line in _oddities(found.result):
+        note(f"pathnav: warning: {line}")
     if found.result["outcome"] == "infra_error":
         again = "run the same command again" if found.out else "run it again, with --out DIR to keep the scores"
         reason = found.result["reason"]
-        note(f"pathnav: the search did not come to its end: {reason}; {again}")
+        note(f"pathnav: the search did not come to its end: {reason}; {way_on(reason, again)}")
         return INCOMPLETE
     return DONE
+
+
+def _oddities(result: dict[str, Any]) -> list[str]:
+    """Return what makes a finished search mean less than it seems to."""
+    if result["outcome"] != "finished":
+        return []
+    first, said = result["levels"][0], []
+    if first["scored"] == 0:
+        said.append("no tile at 2.5x has enough tissue to be scored: see --min-tissue, and pathnav inspect SLIDE")
+    elif result["unparsed"] and all(not level["yes"] for level in result["levels"]):
+        said.append(
+            f"{result['unparsed']} answers could not be read as Yes or No, and no tile was kept: see the model's "
+            "words in scores.sqlite (--out DIR), and --max-tokens if they are cut off"
+        )
+    if result["annotation"] and not any(level["positives"] for level in result["levels"]):
+        said.append("the annotation covers more than 5 % of no tile, so that there is no rate: is it in level-0 px?")
+    return said
 
 
 def _lines(found: "Searched") -> list[str]:
@@ -194,13 +224,22 @@ def _lines(found: "Searched") -> list[str]:
         "outcome": result["outcome"] + (f" ({result['reason']})" if result["reason"] else ""),
         "scorer": result["scorer"] + (f" ({result['model']})" if result["model"] else ""),
         "schedule": ",".join(map(str, result["schedule"])),
-        "calls": None if result["calls"] is None else f"{result['calls']} ({found.calls_now} now)",
+        "calls": _calls(found),
         "unparsed": result["unparsed"] or None,
         "tumour": ", ".join(result["annotation"]["classes"]) or "none" if result["annotation"] else "not annotated",
         "record": found.out,
     }
     lines = [f"{name + ':':<12}{text}" for name, text in told.items() if text is not None]
     return [*lines, *_table(result)] if result["levels"] else lines
+
+
+def _calls(found: "Searched") -> str | None:
+    """Return what was asked for; a scorer without a model makes no requests, and its tiles are counted."""
+    result = found.result
+    if result["calls"] is None:
+        return None
+    unit = "" if result["model"] else " tiles scored, without a model"
+    return f"{result['calls']}{unit} ({found.calls_now} now)"
 
 
 def _table(result: dict[str, Any]) -> list[str]:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathnav.commands.console import DONE, INCOMPLETE, emit, emit_json, note
+from pathnav.commands.advice import way_on
+from pathnav.commands.console import DONE, INCOMPLETE, emit, emit_json, json_alone, note
+from pathnav.commands.endpoint import AllowHosts, ApiKeyEnv, ApiKeyFile, EndpointOptions, MaxTokens, ProfileName
 from pathnav.commands.options import (
     BaseUrl,
     Json,
@@ -16,12 +18,14 @@ from pathnav.commands.options import (
     Reader,
     Seed,
     SlideArgument,
+    a_folder,
     a_number,
     a_whole_number,
     agent_options,
-    chat_settings,
+    at_most,
     numbers,
     picture_file,
+    refuse_less_than_a_pixel,
     slide_source,
 )
 from pathnav.commands.progress import tell_of_the_stub
@@ -59,22 +63,14 @@ AgentOptions = Annotated[
     list[str] | None,
     typer.Option("--agent-option", metavar="KEY=VALUE", help="An option of the agent; VALUE is YAML. May be repeated."),
 ]
-ApiKeyEnv = Annotated[
-    str | None,
-    typer.Option("--api-key-env", metavar="VARIABLE", help="Environment variable that holds the endpoint's key."),
-]
-MaxTokens = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        parser=a_whole_number,
-        help="New tokens an answer may have; default: 1,024. Reasoning models need 4,096.",
-    ),
-]
 Guides = Annotated[
     bool | None, typer.Option("--guides/--no-guides", help="Whether images carry ticks with coordinates; default: yes.")
 ]
-Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Run folder that keeps the record; default: none.")]
+MAX_BUDGET = 100_000
+"""ROIs; a slide of 100,000 x 100,000 px has 10,000 tiles of 1,024 px at 40x: more looks than tiles are a slip."""
+Out = Annotated[
+    Path | None, typer.Option(metavar="DIR", parser=a_folder, help="Run folder that keeps the record; default: none.")
+]
 Picture = Annotated[
     Path | None, typer.Option(metavar="FILE.png", help="Draw ROIs, answer and, where known, target on an overview.")
 ]
@@ -82,7 +78,7 @@ Picture = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("locate", short_help="Ask one agent one question about one slide.")(locate)
+    app.command("locate", short_help="Ask one agent one question about one slide.")(json_alone(locate))
 
 
 def locate(
@@ -99,6 +95,9 @@ def locate(
     model: ModelName = None,
     base_url: BaseUrl = None,
     api_key_env: ApiKeyEnv = None,
+    api_key_file: ApiKeyFile = None,
+    profile: ProfileName = None,
+    allow_host: AllowHosts = None,
     max_tokens: MaxTokens = None,
     guides: Guides = None,
     seed: Seed = 0,
@@ -121,9 +120,16 @@ def locate(
     drawn = picture_file(picture)
     source = slide_source(slide, mpp, objective_power, reader)
     place, extent = numbers("--region", region, "X,Y,W,H"), numbers("--target-size", target_size, "W,H")
+    refuse_less_than_a_pixel("--region", place)
+    refuse_less_than_a_pixel("--target-size", extent)
+    at_most("--budget", budget, MAX_BUDGET)
     question = Question(finding, magnification, place, extent, tree, query, budget)
-    options, settings = agent_options(agent_option, guides), chat_settings(model, base_url, api_key_env, max_tokens)
-    return _ask(Request(source, question, agent or "vlm", options, settings, seed, out), drawn, as_json)
+    options = agent_options(agent_option, guides)
+    endpoint = EndpointOptions(model, base_url, api_key_env, api_key_file, max_tokens, profile, tuple(allow_host or ()))
+    settings = endpoint.settings()
+    return _ask(
+        Request(source, question, "vlm" if agent is None else agent, options, settings, seed, out), drawn, as_json
+    )
 
 
 def _ask(request: "Request", picture: Path | None, as_json: bool) -> int:
@@ -147,7 +153,8 @@ def _ask(request: "Request", picture: Path | None, as_json: bool) -> int:
         note(f"warning: up to {result['unreadable_share']:.1%} of an image could not be decoded and was shown white")
     if result["outcome"] == "infra_error":
         again = "run the same command again" if located.out else "run it again, with --out DIR to keep the record"
-        note(f"pathnav: the episode was stopped by a failure that is not the agent's: {result['reason']}; {again}")
+        lost = "the episode was stopped by a failure that is not the agent's"
+        note(f"pathnav: {lost}: {result['reason']}; {way_on(result['reason'], again)}")
         return INCOMPLETE
     if result["reason"]:
         note(f"warning: the agent failed: {result['reason']}")
@@ -156,9 +163,9 @@ def _ask(request: "Request", picture: Path | None, as_json: bool) -> int:
 
 def _draw(located: "Located", slides: "OpenSlides", picture: Path) -> None:
     """Write the picture of where the agent looked and what it answered; of declared draws none is the answer."""
-    from pathnav.report.picture import draw_result
+    from pathnav.report.picture import draw_result, write_picture
 
-    draw_result(slides.get(located.case.source), drawn_record(located.result)).save(picture)
+    write_picture(picture, draw_result(slides.get(located.case.source), drawn_record(located.result)))
 
 
 def drawn_record(result: Mapping[str, Any]) -> "EpisodeResult":

@@ -1,6 +1,5 @@
 """Options that several commands share, and how their texts become values."""
 
-import dataclasses
 import math
 import os
 from enum import StrEnum
@@ -12,7 +11,6 @@ import typer
 from pathnav.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pathnav.model import ChatSettings
     from pathnav.run.case import SlideSource
 
 MAX_COORDINATE = 2.0**40
@@ -42,6 +40,34 @@ def a_whole_number(text: str | int) -> int:
         raise typer.BadParameter(f"expected a whole number, got {text!r}") from None
 
 
+def a_folder(text: str | Path) -> Path:
+    """Return the folder of an option's text; an empty text, as of an unset variable of a shell, names none."""
+    if not str(text):
+        raise typer.BadParameter("expected the name of a folder, got an empty text")
+    return Path(text)
+
+
+def at_most(option: str, number: int | None, most: int) -> None:
+    """Refuse a number that no one can mean.
+
+    Raises:
+        ConfigError: If it is larger than `most`.
+    """
+    if number is not None and number > most:
+        raise ConfigError(f"{option} must be at most {most:,}, got {number}")
+
+
+def refuse_less_than_a_pixel(option: str, values: tuple[float, ...] | None) -> None:
+    """Refuse a box or an extent, whose last two numbers are width and height, that is smaller than a pixel.
+
+    Raises:
+        ConfigError: If it is.
+    """
+    if values is not None and any(0 < extent < 1 for extent in values[-2:]):
+        width, height = values[-2:]
+        raise ConfigError(f"{option} must be at least 1 px wide and high, got {width:g} x {height:g}")
+
+
 SlideArgument = Annotated[str, typer.Argument(metavar="SLIDE", help="A slide file, or any file of a DICOM series.")]
 Mpp = Annotated[
     float | None,
@@ -67,6 +93,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on std
 Seed = Annotated[int, typer.Option(metavar="N", parser=a_whole_number, help="Seed of all that is drawn by chance.")]
 ModelName = Annotated[
     str | None, typer.Option("--model", metavar="NAME", help="Model name, as the chat endpoint knows it.")
+]
+PriceFile = Annotated[
+    Path | None, typer.Option("--prices", metavar="FILE", help="Prices of your own, in place of pathnav's.")
 ]
 BaseUrl = Annotated[
     str | None,
@@ -146,37 +175,18 @@ def agent_options(texts: list[str] | None, guides: bool | None) -> dict[str, Any
     return {**options, "guides": guides}
 
 
-def chat_settings(
-    model: str | None, base_url: str | None, api_key_env: str | None, max_tokens: int | None
-) -> "ChatSettings | None":
-    """Return the chat endpoint that the options name, None where they name none.
-
-    Raises:
-        ConfigError: If one of model and base URL is missing, a value is not usable, or the environment holds no key.
-    """
-    if model is None and base_url is None:
-        further = {"--api-key-env": api_key_env, "--max-tokens": max_tokens}
-        for option in [name for name, value in further.items() if value is not None]:
-            raise ConfigError(f"{option} belongs to a chat endpoint: give --model NAME and --base-url URL too")
-        return None
-    if model is None or base_url is None:
-        raise ConfigError("--model NAME and --base-url URL must be given together: pathnav knows no default endpoint")
-    from pathnav.model import ChatSettings
-
-    key = os.environ.get(api_key_env) if api_key_env else None
-    if api_key_env and not key:
-        raise ConfigError(f"--api-key-env: the environment variable {api_key_env} is not set")
-    settings = ChatSettings(base_url=base_url, model=model, api_key=key)
-    return settings if max_tokens is None else dataclasses.replace(settings, max_tokens=max_tokens)
-
-
 def picture_file(path: Path | None) -> Path | None:
     """Return the path of a picture, where one is asked for, that can be written there later.
 
     Raises:
-        ConfigError: If the suffix is not `.png` or the folder does not exist.
+        ConfigError: If the suffix is not `.png`, the folder does not exist, or another program's file is there.
     """
-    return writable_file("--picture", path, (".png",), "PNG files")
+    drawn = writable_file("--picture", path, (".png",), "PNG files")
+    if drawn is not None:
+        from pathnav.report.own_files import PICTURE, refuse_foreign
+
+        refuse_foreign("--picture", drawn, PICTURE)
+    return drawn
 
 
 def writable_file(option: str, path: Path | None, suffixes: tuple[str, ...], kind: str) -> Path | None:

@@ -33,8 +33,12 @@ def phantom(
     Example:
       pathnav phantom demo.tiff --side 8192
     """
-    from pathnav.cohort.phantom import make_phantom
+    from pathnav.cohort.phantom import make_phantom, phantom_files
+    from pathnav.report.own_files import PHANTOM_REGIONS, PHANTOM_TREE, refuse_foreign
 
+    beside = phantom_files(out)  # the slide itself is make_phantom's to refuse
+    refuse_foreign("the annotation", beside.annotation, PHANTOM_REGIONS)
+    refuse_foreign("the tree", beside.tree, PHANTOM_TREE)
     files = make_phantom(out, seed=seed, side=side, pen=pen)
     places = {"slide": str(files.slide), "annotation": str(files.annotation), "tree": str(files.tree)}
     if as_json:

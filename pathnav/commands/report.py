@@ -1,4 +1,4 @@
-"""`pathnav report`: the table of a run folder."""
+"""`pathnav report`: the tables of a run folder."""
 
 import sys
 from pathlib import Path
@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pathnav.commands.console import emit, emit_json
+from pathnav.commands.console import emit, emit_json, note
 from pathnav.commands.options import Json
 from pathnav.errors import ConfigError
 
 if TYPE_CHECKING:
+    from pathnav.report.load import RunRecord
     from pathnav.report.summary import Report
 
 
@@ -19,7 +20,7 @@ FORMS = ("text", "markdown", "csv", "json")
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("report", short_help="Print the table of a run folder.")(report)
+    app.command("report", short_help="Print the tables of a run folder.")(report)
 
 
 def report(
@@ -27,18 +28,40 @@ def report(
     form: Annotated[
         str, typer.Option("--format", metavar="text|markdown|csv|json", help="text, markdown, csv or json.")
     ] = "text",
+    rescore: Annotated[
+        bool, typer.Option("--rescore", help="Make the scores anew from the records, and tell which are others.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Print a run's scores per agent and magnification, each with its n and interval, beside the paper's values.
+    """Print a run's scores, each with its n and interval, beside the paper's values.
+
+    Of questions (Mode A) per agent and magnification; of whole slides that were explored (Mode B) the hit rates per
+    scorer, schedule and magnification. DIR is what pathnav run wrote, or locate or explore with --out.
 
     \b
     Example:
       pathnav report runs/quickstart --format markdown
     """
-    from pathnav.report.summary import make_report
+    from pathnav.report.load import load_run
+    from pathnav.report.summary import report_of
 
     check_form(form)
-    print_report(make_report(folder), "json" if as_json else form)
+    run = load_run(folder)
+    print_report(report_of(_rescored(run) if rescore else run), "json" if as_json else form)
+
+
+def _rescored(run: "RunRecord") -> "RunRecord":
+    """Return a run's record with the scores of now, and tell what differs."""
+    from pathnav.report.rescore import rescored
+
+    found = rescored(run)
+    for said in found.lacking:
+        note(f"warning: {said}")
+    for said in found.differences:
+        note(f"rescored: {said}")
+    if not found.differences:
+        note("rescored: all scores that were made anew are the recorded ones")
+    return found.run
 
 
 def check_form(form: str) -> None:

@@ -1,11 +1,24 @@
 """`pathnav stub`: the offline chat server, for rehearsals without a model."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pathnav.commands.console import note
-from pathnav.commands.options import a_whole_number
+from pathnav.commands.console import emit, note
+from pathnav.commands.options import a_number, a_whole_number
+from pathnav.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathnav.model.stub_persona import Persona
+
+PersonaName = Annotated[
+    str, typer.Option(metavar="NAME", help="Whose quirks it has, for rehearsals: a name that --list-personas tells.")
+]
+PersonaSeed = Annotated[int, typer.Option(metavar="N", parser=a_whole_number, help="Seed of a persona's failures.")]
+DelayS = Annotated[
+    float | None,
+    typer.Option(metavar="S", parser=a_number, help="Seconds before each answer of the persona slow; default: 2."),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -17,6 +30,12 @@ def stub(
     port: Annotated[
         int, typer.Option(metavar="N", parser=a_whole_number, help="Port on 127.0.0.1; 0 takes a free one.")
     ] = 8123,
+    persona: PersonaName = "plain",
+    seed: PersonaSeed = 0,
+    delay_s: DelayS = None,
+    list_personas: Annotated[
+        bool, typer.Option("--list-personas", help="Print every persona with what it does, and serve nothing.")
+    ] = False,
 ) -> None:
     """Serve an offline chat endpoint on loopback until Ctrl-C.
 
@@ -29,6 +48,30 @@ def stub(
       pathnav locate slide.svs --finding "solid nests" --magnification 10 \\
         --model stub-pixel-reader --base-url http://127.0.0.1:8123/v1
     """
+    if list_personas:
+        from pathnav.model.stub_personas import PERSONAS
+
+        for name, kind in PERSONAS.items():
+            emit(f"{name:<{max(map(len, PERSONAS))}}  {kind.summary}")
+        return
     from pathnav.model.stub_server import serve
 
-    serve(port, lambda base_url: note(f"stub-pixel-reader, which is no model, listens on {base_url} (Ctrl-C stops it)"))
+    played = _persona(persona, seed, delay_s)
+    who = "stub-pixel-reader, which is no model," + (f" as {persona}" if persona != "plain" else "")
+    serve(port, lambda base_url: note(f"{who} listens on {base_url} (Ctrl-C stops it)"), persona=played)
+
+
+def _persona(name: str, seed: int, delay_s: float | None) -> "Persona":
+    """Return the persona that is asked for.
+
+    Raises:
+        ConfigError: If there is none of that name, or it has no delay to set.
+    """
+    from pathnav.model.stub_persona_failures import Slow
+    from pathnav.model.stub_personas import persona_named
+
+    if delay_s is None:
+        return persona_named(name, seed)
+    if name != Slow.name:
+        raise ConfigError(f"--delay-s belongs to --persona {Slow.name}, got --persona {name}")
+    return Slow(seed, delay_s)

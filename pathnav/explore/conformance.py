@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathnav.errors import PluginError
+from pathnav.explore.answers import answers
 from pathnav.explore.scorer import Scorer, ScorerConfiguration, TileImage, TileScore, batch_tiles, needs_pixels
 from pathnav.explore.tiles import TileTree
 from pathnav.slide import Slide
@@ -57,7 +58,7 @@ class ScorerTrial:
 
     def run(self) -> Broken | None:
         """Return the first broken rule, None where all are kept."""
-        checks = (self._settings, self._count, self._pixels, self._repeat, self._batch)
+        checks = (self._settings, self._count, self._pixels, self._repeat, self._batch, self._ready)
         return next((broken for broken in (check() for check in checks) if broken), None)
 
     def blind(self) -> Broken | None:
@@ -131,6 +132,19 @@ class ScorerTrial:
         alone = [score for image in self.images for score in scorer.score([image])]
         if not _answers(backwards) == _answers(alone) == _answers(self._first):
             return Broken(ScorerRule.BATCH, "a tile's score depended on the other tiles or on their order")
+        return None
+
+    def _ready(self) -> Broken | None:
+        """Return whether the scores that come as they are ready are those that come in order."""
+        scorer = self._make()
+        if getattr(scorer, "score_as_ready", None) is None:
+            return None
+        try:
+            found = dict(pair for part in answers(scorer, self.images) for pair in part)
+        except PluginError as error:
+            return Broken(ScorerRule.COUNT, f"in score_as_ready, {error}")
+        if _answers(found[place] for place in range(len(self.images))) != _answers(self._first):
+            return Broken(ScorerRule.REPEAT, "score_as_ready scored tiles differently from score")
         return None
 
 

@@ -3,21 +3,28 @@
 A sweep over schedules is one call with several policies; a replay makes no call to a scorer.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pathnav.errors import PluginError, RecordError
+from pathnav.explore.answers import answers
 from pathnav.explore.nesting import Numbers
 from pathnav.explore.scorer import Scorer, ScorerConfiguration, TileImage, TileScore, batch_tiles
 from pathnav.explore.scores import ScoreTable
 from pathnav.explore.search import Policy, Selection, Wanted
 from pathnav.explore.store import ScoreStore
 from pathnav.explore.tiles import TileTree
+from pathnav.geometry import Box
 
 Progress = Callable[[int, int, int, int], None]
 """Called with the level, how many tiles of it that are asked for have scores, how many there are, requests so far."""
+
+_WAIT_S = 0.1  # between two looks at what other processes are scoring
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +66,7 @@ def explore(
         progress: Told how far the scoring is.
 
     Raises:
-        PluginError: If the scorer or a policy breaks its contract.
+        PluginError: If the scorer or a policy breaks its contract, or the scorer raises an error of its own.
         ModelError: If a tile got no answer; the scores so far are kept, and the same call goes on from there.
         RecordError: If the store fails.
     """
@@ -137,23 +144,40 @@ class _Desk:
         if left.size and self.scorer is None:
             magnification, name = self.tree.magnification(level), self.configuration.name
             raise RecordError(f"{left.size} tiles at {magnification:g}x have no stored score of scorer {name!r}")
-        total, known = tiles.size, tiles.size - left.size
-        self._tell(level, known, total)
+        known = tiles.size - left.size
+        self._tell(level, known, tiles.size)
         step = batch_tiles(self.scorer) if self.scorer is not None else 1
-        for start in range(0, left.size, step):
-            batch = left[start : start + step]
-            unstored = self._unstored(level, batch)  # once more: another process may have scored some since
-            known += batch.size - unstored.size
-            for scored in self._score(level, unstored):
-                known += scored
-                self._tell(level, known, total)
+        while left.size:
+            for start in range(0, left.size, step):
+                with closing(self._score(level, left[start : start + step])) as counts:
+                    for count in counts:
+                        known += count
+                        self._tell(level, known, tiles.size)
+            others = self.table.unknown(level, left)
+            if others.size == left.size:  # other processes are scoring all that is left
+                time.sleep(_WAIT_S)
+            left = self._unstored(level, others)
+            known = tiles.size - left.size
+
+    @contextmanager
+    def _claimed(self, level: int, tiles: Numbers) -> Iterator[NDArray[np.bool_]]:
+        """Give which of some tiles no other process is scoring; none else scores them within the `with` block."""
+        if self.store is None:
+            yield np.ones(tiles.size, np.bool_)
+            return
+        magnification, boxes = self.tree.magnification(level), self._boxes(level, tiles)
+        with self.store.claimed(self.configuration, self.tree.fingerprint, magnification, boxes) as is_free:
+            yield np.array(is_free, np.bool_)
+
+    def _boxes(self, level: int, tiles: Numbers) -> list[Box]:
+        grid = self.tree.grid(level)
+        return [grid.box(*divmod(number, grid.columns)) for number in tiles.tolist()]
 
     def _unstored(self, level: int, tiles: Numbers) -> Numbers:
         """Enter what the store holds of some tiles and return the rest."""
-        if self.store is None:
+        if self.store is None or not tiles.size:
             return tiles
-        grid = self.tree.grid(level)
-        boxes = [grid.box(*divmod(number, grid.columns)) for number in tiles.tolist()]
+        boxes = self._boxes(level, tiles)
         magnification = self.tree.magnification(level)
         found = self.store.find(self.configuration, self.tree.fingerprint, magnification, boxes)
         is_there = np.array([score is not None for score in found])
@@ -161,32 +185,24 @@ class _Desk:
         rest: Numbers = tiles[~is_there]
         return rest
 
-    def _score(self, level: int, tiles: Numbers) -> Iterator[int]:
-        """Have some tiles scored, keep the scores as they come, and yield how many came."""
-        if self.scorer is None or not tiles.size:
+    def _score(self, level: int, tiles: Numbers) -> Generator[int]:
+        """Have scored what no other process is scoring, keep the scores as they come, and yield how many came."""
+        if self.scorer is None:
             return
-        images = self.tree.images(level, tiles)
-        answer = self.scorer.score(images)
-        done = 0
-        for part in _parts(answer):
-            self._check(part, done + len(part), len(images), is_list=part is answer)
-            batch = images[done : done + len(part)]
-            self.table.set(level, tiles[done : done + len(part)], self._kept(level, batch, part))
-            done += len(part)
-            self.tiles_now += len(part)
-            self.requests_now += sum(score.requests for score in part)
-            yield len(part)
-        if done < len(images):
-            raise PluginError(f"scorer {self.configuration.name!r} gave {done} scores for {len(images)} tiles")
-
-    def _check(self, part: Sequence[TileScore], count: int, expected: int, is_list: bool) -> None:
-        """Refuse what is no score, and a list of another length before any of it is stored for the wrong tile."""
-        name = self.configuration.name
-        for score in part:
-            if not isinstance(score, TileScore):
-                raise PluginError(f"scorer {name!r} must give a TileScore for each tile, got {type(score).__name__}")
-        if count > expected or (is_list and count < expected):
-            raise PluginError(f"scorer {name!r} gave {count} scores for {expected} tiles")
+        with self._claimed(level, tiles) as is_free:
+            mine = tiles[is_free]
+            due = self._unstored(level, mine)  # once more: another process may have scored some since
+            if due.size < mine.size:
+                yield mine.size - due.size
+            images = self.tree.images(level, due)
+            with closing(answers(self.scorer, images)) as parts:
+                for part in parts if images else ():
+                    places, scores = [place for place, _ in part], [score for _, score in part]
+                    kept = self._kept(level, [images[place] for place in places], scores)
+                    self.table.set(level, due[places], kept)
+                    self.tiles_now += len(part)
+                    self.requests_now += sum(score.requests for score in scores)
+                    yield len(part)
 
     def _kept(self, level: int, images: Sequence[TileImage], scores: Sequence[TileScore]) -> Sequence[TileScore]:
         """Store scores and return those that stand."""
@@ -199,13 +215,3 @@ class _Desk:
     def _tell(self, level: int, done: int, total: int) -> None:
         if self.progress is not None:
             self.progress(level, done, total, self.requests_now)
-
-
-def _parts(answer: Iterable[TileScore]) -> Iterator[Sequence[TileScore]]:
-    """Yield a list as it is, and an iterator's scores one by one."""
-    if isinstance(answer, Sequence):
-        if answer:
-            yield answer
-        return
-    for score in answer:
-        yield [score]

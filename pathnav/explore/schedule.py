@@ -6,16 +6,19 @@ from dataclasses import dataclass
 from pathnav.cohort.protocol import MAGNIFICATIONS
 from pathnav.errors import ConfigError
 
+MOST_KEPT = 1_000_000
+"""A larger K is a slip of the keyboard: no slide has as many tiles at 2.5x, and no parent more than 16 children."""
+
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """K by level: of the whole slide at 2.5x, per kept parent below.
 
     Args:
-        keep: K at 2.5x, 10x and 40x, each at least 1.
+        keep: K at 2.5x, 10x and 40x, each from 1 to 1,000,000.
 
     Raises:
-        ConfigError: If a K is not a whole number of at least 1.
+        ConfigError: If a K is not a whole number of that range.
     """
 
     keep: tuple[int, ...]
@@ -23,6 +26,8 @@ class Schedule:
     def __post_init__(self) -> None:
         if not self.keep or not all(type(k) is int and k >= 1 for k in self.keep):
             raise ConfigError(f"a schedule needs whole numbers of at least 1, such as 6,3,2, got {list(self.keep)}")
+        if max(self.keep) > MOST_KEPT:
+            raise ConfigError(f"a K of a schedule must be at most {MOST_KEPT:,}, got {max(self.keep):,}")
 
     @classmethod
     def of(cls, given: "str | Sequence[int]") -> "Schedule":

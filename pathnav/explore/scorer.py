@@ -1,16 +1,16 @@
 """The contract of a scorer: tiles in, for each a yes or no, a confidence and where that came from."""
 
 import hashlib
-import json
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import UnionType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pathnav.cohort.canonical import canonical_text
 from pathnav.errors import PluginError
 from pathnav.geometry import Box
 
@@ -77,7 +77,7 @@ class TileScore:
         detail: What the record should keep besides, as JSON: the answer's text, tokens, the image's hash. Not used.
 
     Raises:
-        ValueError: If these do not go together.
+        ValueError: If these do not go together, or one of them is of another kind. NumPy's numbers are taken.
     """
 
     yes: bool | None
@@ -87,6 +87,10 @@ class TileScore:
     detail: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
+        self._take("yes", bool | np.bool_, bool, "True, False or None")
+        self._take("confidence", int | float | np.integer | np.floating, float, "a number or None")
+        self._take("requests", int | np.integer, int, "a whole number")
+        self._take("source", str, Source, f"one of {', '.join(Source)}")
         absent = [self.yes is None, self.confidence is None, self.source is Source.UNPARSED]
         if any(absent) != all(absent):
             raise ValueError(
@@ -97,6 +101,16 @@ class TileScore:
             raise ValueError(f"a confidence must be in [0, 1], got {self.confidence}")
         if self.requests < 0:
             raise ValueError(f"requests must not be negative, got {self.requests}")
+
+    def _take(self, name: str, kinds: type | UnionType, plain: Callable[[Any], Any], expected: str) -> None:
+        """Make a field what SQLite and JSON can hold."""
+        value = getattr(self, name)
+        if value is None and name in ("yes", "confidence"):
+            return
+        is_known = isinstance(value, kinds) and (name != "source" or value in set(Source))
+        if not is_known or (isinstance(value, bool) and name != "yes"):
+            raise ValueError(f"{name} must be {expected}, got {value!r}")
+        object.__setattr__(self, name, plain(value))
 
     @classmethod
     def unparsed(cls, requests: int = 1, detail: Mapping[str, Any] | None = None) -> "TileScore":
@@ -119,6 +133,10 @@ class Scorer(Protocol):
     - `accept_chat(client, workers)`: where it uses a model, the runner, and only the runner, calls this once before
       `settings` is read and any tile is scored; `client` is a `pathnav.model.ChatClient` that the runner closes,
       `workers` how many threads may read, encode and ask.
+    - `score_as_ready(tiles)`: an iterator of pairs, a tile's place in `tiles` and its score, in any order, each tile
+      once; where there is one, a search calls it in place of `score`. For scorers that ask about many tiles at once:
+      an answer is stored when it comes, though an earlier tile still waits for its own. What `ModelError` is raised
+      behind has been yielded.
     """
 
     def score(self, tiles: Sequence[TileImage]) -> Iterable[TileScore]:
@@ -163,7 +181,10 @@ class ScorerConfiguration:
             PluginError: If its settings have no JSON form.
         """
         name = str(getattr(scorer, "name", type(scorer).__name__))
-        settings = getattr(scorer, "settings", {})
+        try:
+            settings = getattr(scorer, "settings", {})
+        except Exception as error:
+            raise PluginError(f"scorer {name!r} cannot tell its settings: {type(error).__name__}: {error}") from error
         if not isinstance(settings, Mapping):
             raise PluginError(f"scorer {name!r} must have a mapping as its settings, got {settings!r}")
         found = cls(name, str(getattr(scorer, "version", "0")), dict(settings), tile_px, code)
@@ -184,7 +205,7 @@ class ScorerConfiguration:
             "code": self.code,
         }
         try:
-            return json.dumps(_plain(document), sort_keys=True, separators=(",", ":"), allow_nan=False)
+            return canonical_text(document)
         except (TypeError, ValueError) as error:
             raise PluginError(f"scorer {self.name!r} has a setting that has no JSON form: {error}") from error
 
@@ -209,14 +230,3 @@ def batch_tiles(scorer: Scorer) -> int:
 def needs_pixels(scorer: Scorer) -> bool:
     """Return whether a scorer reads the tiles' images."""
     return bool(getattr(scorer, "needs_pixels", True))
-
-
-def _plain(value: Any) -> Any:
-    """Return the value with `10.0` as `10`: a YAML file and an option parser write the same number differently."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and math.isfinite(value) and value.is_integer():
-        return int(value)
-    return value

@@ -1,7 +1,8 @@
 """Scores that outlive the process: one SQLite file, shared by several processes.
 
 A score is named by the scorer's configuration, the slide's fingerprint, the magnification and the tile's box. The first
-score of a name stands: what a second process found for the same tile is dropped.
+score of a name stands: what a second process found for the same tile is dropped. Who is about to score tiles claims
+them first, so that several processes on one slide share the work.
 """
 
 import json
@@ -9,13 +10,14 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from pathnav.errors import RecordError
+from pathnav.explore import claims
 from pathnav.explore.scorer import ScorerConfiguration, Source, TileScore
 from pathnav.geometry import Box
 
@@ -37,6 +39,7 @@ _TABLES = (
         yes INTEGER, confidence REAL, source TEXT NOT NULL, requests INTEGER NOT NULL, detail TEXT,
         PRIMARY KEY (scorer, slide, magnification, x, y, width, height)
     ) WITHOUT ROWID""",
+    claims.TABLE,  # stores of before it was there get it on opening
 )
 _FIND = (
     "SELECT yes, confidence, source, requests, detail FROM scores "
@@ -49,14 +52,16 @@ class ScoreStore:
     """An open store of scores; one connection per process under a lock, opened anew after a fork.
 
     Args:
-        path: The file; made where it is missing, in a folder that exists.
+        path: The file; made where it is missing, in a folder that exists; for the user alone.
+        clean: Returns a score's detail as it may be stored, without what no file may hold.
 
     Raises:
         RecordError: If it cannot be opened, or is not such a store.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, clean: Callable[[Any], Any] = lambda detail: detail) -> None:
         self.path = str(path)
+        self._clean = clean
         self._lock = threading.Lock()
         self._connections: dict[int, sqlite3.Connection] = {}
         self._is_closed = False
@@ -106,11 +111,48 @@ class ScoreStore:
             if ids is None:
                 raise RecordError(f"{self.path} took no entry for scorer {configuration.name!r}")
             names = [(*ids, magnification, *_corners(box)) for box, _ in scored]
-            rows = [(*name, *_as_row(score)) for name, (_, score) in zip(names, scored, strict=True)]
+            rows = [(*name, *_as_row(score, self._clean)) for name, (_, score) in zip(names, scored, strict=True)]
             if connection.executemany(_ADD, rows).rowcount == len(rows):
                 return [score for _, score in scored]
             found = (_find(connection, name) for name in names)
             return [score for score in found if score is not None]
+
+    @contextmanager
+    def claimed(
+        self, configuration: ScorerConfiguration, fingerprint: str, magnification: float, boxes: Sequence[Box]
+    ) -> Iterator[list[bool]]:
+        """Claim tiles for as long as a `with` block lasts; gives which of them no other process is scoring.
+
+        Look for scores of these afterwards: whoever held them before may have stored some.
+
+        Args:
+            configuration: What is about to score them.
+            fingerprint: The slide's.
+            magnification: 2.5, 10 or 40.
+            boxes: The tiles' boxes: whole level-0 pixels.
+
+        Raises:
+            RecordError: If the store cannot be written.
+        """
+        claim, is_over = claims.Claim(), threading.Event()
+        with self._connected() as connection, _transaction(connection):
+            ids = _ids(connection, configuration, fingerprint, make=True)
+            names = [(*(ids or ()), magnification, *_corners(box)) for box in boxes]
+            free = claim.take(connection, names, time.time())
+        renewing = threading.Thread(target=self._renew, args=(claim, is_over), daemon=True)
+        renewing.start()
+        try:
+            yield free
+        finally:
+            is_over.set()
+            renewing.join()
+            with suppress(RecordError), self._connected() as connection, _transaction(connection):
+                claim.release(connection)
+
+    def _renew(self, claim: claims.Claim, is_over: threading.Event) -> None:
+        while not is_over.wait(claims.RENEWAL_S):
+            with suppress(RecordError), self._connected() as connection, _transaction(connection):
+                claim.renew(connection, time.time())
 
     def close(self) -> None:
         """Close this process's connection; closing twice does no harm."""
@@ -153,6 +195,8 @@ class ScoreStore:
 
 
 def _connect(path: str) -> sqlite3.Connection:
+    with suppress(OSError):  # SQLite says better why a file cannot be made
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # its journals get the permissions of the file
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
     for tries_left in reversed(range(_WAL_TRIES)):
         try:
@@ -214,9 +258,9 @@ def _find(connection: sqlite3.Connection, name: tuple[Any, ...]) -> TileScore | 
         raise RecordError(f"the store of scores holds a score that is none: {error}") from error
 
 
-def _as_row(score: TileScore) -> tuple[Any, ...]:
+def _as_row(score: TileScore, clean: Callable[[Any], Any]) -> tuple[Any, ...]:
     try:
-        detail = None if score.detail is None else json.dumps(score.detail, sort_keys=True, allow_nan=False)
+        detail = None if score.detail is None else json.dumps(clean(score.detail), sort_keys=True, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise RecordError(f"the detail of a score cannot be stored as JSON: {error}") from error
     yes = None if score.yes is None else int(score.yes)

@@ -2,7 +2,8 @@
 
 import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from pathnav.cohort.protocol import JPEG_QUALITY, MIN_IMAGE_SIDE_PX
 from pathnav.errors import ConfigError, PluginError
-from pathnav.explore.in_order import in_order
+from pathnav.explore.as_ready import as_ready
 from pathnav.explore.prompts import DEFAULT_TARGET, Prompt
 from pathnav.explore.scorer import Source, TileImage, TileScore
 from pathnav.model.parts import Message, image_part, text_part
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 SHORTEST_KEY = 6  # local servers take any text for a key, such as `x`: replacing that would tear words apart
 KEPT_CHARACTERS = 2000  # of an answer, in the record
-DECODING = ("temperature", "top_p", "max_tokens", "seed", "image_detail")
+DETAIL_FORMAT = "pathnav-vlm-detail-2"
+"""Of a stored score's detail. The first had no `format`, `p_yes`, `seconds` or `first_text`; its scores stand."""
 _UNREADABLE = Reading(None, None, "unparsed")
 _SILENCE = "(no answer)"  # some servers refuse an assistant message without text
 
@@ -44,7 +46,8 @@ class VlmScorer:
         top_logprobs: Alternatives of the answer's tokens that are asked for, 1 to 20; 0 asks for no log-probabilities.
 
     Raises:
-        ConfigError: If the prompt file cannot be used, or another value is out of range.
+        ConfigError: If the prompt file cannot be used, or has no place for a target that is given, or another value is
+            out of range.
     """
 
     name = "vlm"
@@ -65,6 +68,8 @@ class VlmScorer:
         self._jpeg_quality = _whole("jpeg_quality", jpeg_quality, 1, 95)
         self._top_logprobs = _whole("top_logprobs", top_logprobs, 0, 20)
         self._prompt = Prompt.of(prompt)
+        if target_text is not None and not self._prompt.names_target:
+            raise ConfigError(f"the prompt file {prompt} has no {{target_text}}, so target_text would not be asked for")
         self._chat: ChatClient | None = None
         self._workers = 1
 
@@ -93,7 +98,7 @@ class VlmScorer:
             "jpeg_quality": self._jpeg_quality,
             "top_logprobs": self._top_logprobs,
             "model": settings.model if settings else None,
-            "decoding": {name: getattr(settings, name) for name in DECODING} if settings else None,
+            "decoding": settings.decoding if settings else None,
         }
 
     def score(self, tiles: Sequence[TileImage]) -> Iterator[TileScore]:
@@ -103,9 +108,25 @@ class VlmScorer:
             PluginError: If no client was handed over.
             ModelError: If a tile got no answer; all scores before it have been yielded.
         """
+        early: dict[int, TileScore] = {}
+        given = 0
+        with closing(self.score_as_ready(tiles)) as ready:
+            for place, score in ready:
+                early[place] = score
+                while given in early:
+                    yield early.pop(given)
+                    given += 1
+
+    def score_as_ready(self, tiles: Sequence[TileImage]) -> Generator[tuple[int, TileScore]]:
+        """Yield each tile's place and score when its answer comes.
+
+        Raises:
+            PluginError: If no client was handed over.
+            ModelError: If a tile got no answer; no further one was asked for, and what came has been yielded.
+        """
         if self._chat is None:
             raise PluginError("scorer 'vlm' asks a chat endpoint and was given no client: call accept_chat first")
-        yield from in_order(self._shown, partial(self._asked, self._chat), tiles, self._workers)
+        yield from as_ready(self._shown, partial(self._asked, self._chat), tiles, self._workers)
 
     def _shown(self, tile: TileImage) -> tuple[str, bytes]:
         """Return the question about a tile and its JPEG."""
@@ -120,14 +141,17 @@ class VlmScorer:
         ]
         reply = self._ask(chat, messages)
         reading, usage, requests = _read(reply), Usage.of(reply, messages), 1
+        first = None
         if reading.yes is None:
             messages += [
                 {"role": "assistant", "content": reply.text or _SILENCE},
                 {"role": "user", "content": [text_part(self._prompt.again)]},
             ]
-            reply = self._ask(chat, messages)
+            first, reply = reply, self._ask(chat, messages)
             reading, usage, requests = _read(reply), usage + Usage.of(reply, messages), 2
-        return _score(reading, requests, _detail(reply, reading, usage, jpeg, chat.settings.api_key))
+        key = chat.settings.api_key
+        found = {**_detail(reply, reading, usage, jpeg, key), "first_text": _kept_text(first, key) if first else None}
+        return _score(reading, requests, found)
 
     def _ask(self, chat: "ChatClient", messages: Sequence[Message]) -> Reply:
         return chat.ask(messages, top_logprobs=self._top_logprobs or None)
@@ -147,18 +171,26 @@ def _score(reading: Reading, requests: int, detail: dict[str, Any]) -> TileScore
 def _detail(reply: Reply, reading: Reading, usage: Usage, jpeg: bytes, key: str | None) -> dict[str, Any]:
     """Return what the record keeps of the last answer and of the cost of all."""
     known = usage.input_tokens is not None and usage.output_tokens is not None
-    text = reply.text.replace(key, "[key]") if key and len(key) >= SHORTEST_KEY else reply.text
     found = {
-        "text": text[:KEPT_CHARACTERS],
+        "format": DETAIL_FORMAT,
+        "text": _kept_text(reply, key),
         "image": hashlib.sha256(jpeg).hexdigest(),
         "tokens": {"input": usage.input_tokens, "output": usage.output_tokens} if known else None,
+        "p_yes": reading.confidence if reading.source == "logprobs" else None,
         "mass": reading.mass,
         "stated": reading.stated,
+        "seconds": round(usage.seconds, 3),
         "retries": usage.retries,
         "images_sent": usage.images,
         "bytes_sent": usage.bytes_sent,
     }
     return {**found, "refused": True} if reply.refused else found
+
+
+def _kept_text(reply: Reply, key: str | None) -> str:
+    """Return an answer's text as a record may hold it."""
+    text = reply.text.replace(key, "[key]") if key and len(key) >= SHORTEST_KEY else reply.text
+    return text[:KEPT_CHARACTERS]
 
 
 def _large_enough(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:

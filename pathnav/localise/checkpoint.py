@@ -17,6 +17,7 @@ def open_checkpoint(path: Path) -> Iterator["SqliteSaver"]:
 
     if path.exists() and not _is_sound(path):
         path.unlink()
+    path.touch(mode=0o600)  # it holds the conversation; journals get the permissions of the file
     # The graph's threads take turns under the saver's own lock.
     connection = sqlite3.connect(path, check_same_thread=False)
     try:

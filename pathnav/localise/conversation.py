@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pathnav.errors import RecordError
-from pathnav.localise.history import Message, Placement, chat_messages, image_names
+from pathnav.localise.history import Message, chat_messages, image_names, live
 from pathnav.localise.recorded_chat import reply_fields
 from pathnav.localise.recorder import Event, Recorder
 from pathnav.model import ChatClient, ChatSettings, Reply, Tokens, ToolCall
@@ -22,12 +22,10 @@ class Conversation:
     Args:
         chat: The endpoint.
         recorder: Where requests and replies go, and where images come from.
-        placement: Where images of tool replies go.
     """
 
     chat: ChatClient
     recorder: Recorder
-    placement: Placement
 
     def ask(
         self, turn: int, history: Sequence[Message], schemas: Sequence[dict[str, Any]], required_tool: str | None = None
@@ -45,17 +43,18 @@ class Conversation:
             ModelError: If the endpoint fails for good.
             RecordError: If the turn is on record for another request.
         """
-        digest = _digest(history, schemas, required_tool, self.placement)
+        profile = self.chat.settings.profile
+        digest = _digest(history, schemas, required_tool, profile.key_fields)
         known = self._recall(f"reply:{turn}", digest)
         if known is not None:
             return _reply_of(known)
         self._recall(f"request:{turn}", digest)
         detail = self.chat.settings.image_detail
-        messages = chat_messages(history, self.recorder.load_image, self.placement, detail)
+        messages = chat_messages(history, self.recorder.load_image, profile, detail)
         self._record_request(turn, history, schemas, required_tool, digest)
         started = time.monotonic()
         reply = self.chat.ask(messages, schemas, required_tool)
-        images = [self.recorder.load_image(name) for name in image_names(history)]
+        images = [self.recorder.load_image(name) for name in image_names(live(history, profile.most_images))]
         fields = reply_fields(reply, images, time.monotonic() - started)
         self.recorder.event(f"reply:{turn}", "reply", request_sha256=digest, **fields)
         return reply
@@ -96,14 +95,13 @@ class Conversation:
             tool_schemas=None if turn else list(schemas),
             decoding=None if turn else _decoding(self.chat.settings),
             required_tool=required_tool,
-            placement=str(self.placement),
+            profile=None if turn else self.chat.settings.profile.model_dump(mode="json"),
         )
 
 
 def _decoding(settings: ChatSettings) -> dict[str, Any]:
     """Return what is sent beside the messages; it is the same in every request of an episode."""
-    names = ("model", "temperature", "top_p", "max_tokens", "seed", "image_detail")
-    return {name: getattr(settings, name) for name in names}
+    return {"model": settings.model, **settings.decoding}
 
 
 def _digest(*request: Any) -> str:
@@ -121,4 +119,5 @@ def _reply_of(event: Event) -> Reply:
         tokens=Tokens(tokens["input"], tokens["output"]) if tokens else None,
         seconds=event["seconds"],
         retries=event["retries"],
+        reasoning=event.get("reasoning"),
     )

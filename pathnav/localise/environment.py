@@ -21,6 +21,7 @@ from pathnav.localise.roi import Roi
 from pathnav.localise.survey import Survey
 from pathnav.localise.views import View, ViewSettings, draw_picture
 from pathnav.model import ChatClient
+from pathnav.model.profile import Frame
 from pathnav.slide import Slide
 
 
@@ -33,7 +34,7 @@ class Environment:
         budget: ROIs; default: the query's.
         seed: Seeds `rng` together with the query.
         unbudgeted: Whether `survey` is granted.
-        views: How images are shown.
+        views: How images are shown; ticks count what the endpoint's profile says.
         recorder: Where events and images go; default: memory.
         chat: The chat endpoint for agents that use one.
         checkpoint: A file in which an agent may keep what it needs to resume.
@@ -60,7 +61,8 @@ class Environment:
         self._budget = query.budget if budget is None else budget
         if self._budget < 1:
             raise ConfigError(f"the budget must be at least 1 ROI, got {self._budget}")
-        self.views = views or ViewSettings()
+        frame = chat.settings.profile.frame if chat is not None else Frame.LEVEL0
+        self.views = replace(views or ViewSettings(), frame=frame)
         self.recorder: Recorder = recorder or MemoryRecorder()
         self.chat = None if chat is None else RecordedChat(chat, self.recorder)
         self.checkpoint = checkpoint

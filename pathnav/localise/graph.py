@@ -6,7 +6,7 @@ a node that was killed and runs again leaves the same record.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,13 @@ from pathnav.cohort.protocol import FORCED_TRIES, max_steps
 from pathnav.errors import ContextOverflow
 from pathnav.localise import prompts
 from pathnav.localise.conversation import Conversation
+from pathnav.localise.coordinates import Shown
 from pathnav.localise.environment import Environment
+from pathnav.localise.faces import Faces
 from pathnav.localise.history import Message
 from pathnav.localise.outcome import Outcome
 from pathnav.localise.state import EpisodeState, reason_to_force, report_as_dict, restore, steps_left
-from pathnav.localise.tool import REPORT_TOOL, Tool, ToolReply, call_tool, function_schema
+from pathnav.localise.tool import REPORT_TOOL, ToolReply
 from pathnav.model import Reply
 from pathnav.model.reply import parse_arguments
 
@@ -34,18 +36,20 @@ class Nodes:
 
     environment: Environment
     conversation: Conversation
-    tools: Mapping[str, Tool]
+    faces: Faces
 
     def brief(self, state: EpisodeState) -> Update:
         """Open the conversation with the task and the free overview."""
         environment = self.environment
-        overview = environment.overview()
+        overview, coordinates = environment.overview(), self.faces.coordinates
+        shown = Shown.of(0, overview)
         parts = [
-            {"text": prompts.task(environment.query, environment.budget)},
-            {"text": overview.caption("Overview of the search region")},
+            {"text": prompts.task(environment.query, environment.budget, self.faces, shown)},
+            {"text": coordinates.caption("Overview of the search region", shown, overview, shown)},
             {"image": overview.sha256},
         ]
-        return {"messages": [{"role": "system", "text": prompts.text("system")}, {"role": "user", "parts": parts}]}
+        opening = [{"role": "system", "text": prompts.system(coordinates)}, {"role": "user", "parts": parts}]
+        return {"messages": opening, "shown": [shown.as_dict()]}
 
     def think(self, state: EpisodeState) -> Update:
         """Ask the model for its next calls, or, when it is time, for its report alone."""
@@ -53,9 +57,8 @@ class Nodes:
         why = reason_to_force(self.environment, state)
         messages = list(state["messages"])
         if why:
-            messages.append(self._demand(why, again=state["forced"] > 0))
-        offered = {REPORT_TOOL: self.tools[REPORT_TOOL]} if why else self.tools
-        schemas = [function_schema(tool) for tool in offered.values()]
+            messages.append(self._demand(why, _shown(state), again=state["forced"] > 0))
+        schemas = (self.faces.only(REPORT_TOOL) if why else self.faces).schemas()
         try:
             reply = self.conversation.ask(state["turn"], messages, schemas, REPORT_TOOL if why else None)
         except ContextOverflow:
@@ -75,12 +78,14 @@ class Nodes:
     def act(self, state: EpisodeState) -> Update:
         """Answer every call of the last turn in order, or remind a model that made none."""
         restore(self.environment, state)
-        steps, replies, parsed = state["steps"], [], False
-        for index, call in enumerate(state["pending"]):
-            reply, counted = self._answer(state, call, index, steps)
+        steps, replies, parsed, shown = state["steps"], [], False, _shown(state)
+        for index in range(len(state["pending"])):
+            reply, counted = self._answer(state, index, steps, shown)
             steps += counted
             parsed = parsed or reply.parsed
-            replies.append(self._tool_message(call, reply, f"tool:{state['turn'] - 1}:{index}", steps))
+            if reply.view is not None:
+                shown.append(Shown.of(len(shown), reply.view))
+            replies.append(self._tool_message(state, index, reply, steps, shown))
         silent = 0 if state["pending"] else state["silent"] + 1
         if not state["pending"]:
             steps = min(steps + 1, max_steps(self.environment.budget))
@@ -92,6 +97,7 @@ class Nodes:
             "steps": steps,
             "silent": silent,
             "unparsed": 0 if parsed else state["unparsed"] + 1,
+            "shown": [one.as_dict() for one in shown],
             "rois": [roi.as_dict() for roi in self.environment.rois],
             "report": report_as_dict(self.environment.report_made),
         }
@@ -101,8 +107,9 @@ class Nodes:
         restore(self.environment, state)
         return {}
 
-    def _answer(self, state: EpisodeState, call: Mapping[str, Any], index: int, steps: int) -> tuple[ToolReply, int]:
+    def _answer(self, state: EpisodeState, index: int, steps: int, shown: Sequence[Shown]) -> tuple[ToolReply, int]:
         """Return the reply to one call and the steps it took."""
+        call = state["pending"][index]
         name, forced, limit = call["name"], state["forced"] > 0, max_steps(self.environment.budget)
         if self.environment.finished:
             return ToolReply({"error": "the report was accepted before: the episode has ended"}), 0
@@ -110,12 +117,15 @@ class Nodes:
             return ToolReply({"error": "only the first call of this turn counts"}), 0
         if not forced and steps >= (limit if name == REPORT_TOOL else limit - 1):
             return ToolReply({"error": f"no step is left for {name}: report with {REPORT_TOOL}"}), 0
-        offered = {REPORT_TOOL: self.tools[REPORT_TOOL]} if forced else self.tools
+        offered = self.faces.only(REPORT_TOOL) if forced else self.faces
         # The second try of a forced turn belongs to the step of the first.
-        return call_tool(offered, self.environment, name, parse_arguments(call["raw"])), min(1, limit - steps)
+        arguments = parse_arguments(call["raw"])
+        return offered.call(self.environment, name, arguments, shown), min(1, limit - steps)
 
-    def _tool_message(self, call: Mapping[str, Any], reply: ToolReply, event_id: str, steps: int) -> Message:
-        environment = self.environment
+    def _tool_message(
+        self, state: EpisodeState, index: int, reply: ToolReply, steps: int, shown: Sequence[Shown]
+    ) -> Message:
+        environment, call = self.environment, state["pending"][index]
         content = {
             **reply.content,
             "rois_left": environment.rois_left,
@@ -123,13 +133,12 @@ class Nodes:
         }
         image = None
         if reply.view is not None:
-            image = {
-                "caption": reply.view.caption(f"Image of {call['name']} {call['id']}"),
-                "sha256": reply.view.sha256,
-            }
+            what = f"Image of {call['name']} {call['id']}"
+            caption = self.faces.coordinates.caption(what, shown[-1], reply.view, shown[0])
+            image = {"caption": caption, "sha256": reply.view.sha256}
         text = json.dumps(content)
         environment.recorder.event(
-            event_id,
+            f"tool:{state['turn'] - 1}:{index}",
             "tool",
             step=steps,
             call_id=call["id"],
@@ -145,10 +154,14 @@ class Nodes:
         text = prompts.text("reminder").format(rois_left=self.environment.rois_left, steps_left=left)
         return {"role": "user", "parts": [{"text": text}]}
 
-    def _demand(self, why: str, again: bool) -> Message:
+    def _demand(self, why: str, shown: Sequence[Shown], again: bool) -> Message:
         text = prompts.text("again" if again else "forced")
-        filled = text.format(why=why, region=self.environment.query.region.as_list())
+        filled = text.format(why=why, **prompts.where(self.environment.query, self.faces.coordinates, shown[0]))
         return {"role": "user", "parts": [{"text": filled}]}
+
+
+def _shown(state: EpisodeState) -> list[Shown]:
+    return [Shown.from_dict(fields) for fields in state["shown"]]
 
 
 def _assistant_message(reply: Reply) -> Message:

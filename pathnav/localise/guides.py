@@ -1,6 +1,7 @@
 """Axis guides: ticks at round level-0 coordinates along the edges of an image shown to a model."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,39 +44,53 @@ def round_ticks(start: float, span: float, length_px: float, spacing_px: float) 
     return list(range(first, math.ceil(start + span), step))
 
 
-def draw_guides(rgb: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
+def draw_guides(rgb: NDArray[np.uint8], box: Box, per_unit: int = 1) -> NDArray[np.uint8]:
     """Return a copy of an image with ticks on all four edges and labels at the top (x) and at the left (y).
 
     Args:
         rgb: uint8, shape (height_px, width_px, 3): the pixels of `box`.
-        box: What the image shows, in level-0 pixels.
+        box: What the axes run over: the box that the image shows, in level-0 pixels, or the range of another frame.
+        per_unit: How many of these make 1 in the labels: 1000 labels thousandths as shares.
     """
     image = Image.fromarray(rgb)
     draw = ImageDraw.Draw(image)
     font = ImageFont.load_default(_FONT_PX)
-    _draw_x_axis(draw, image.size, box, font)
-    _draw_y_axis(draw, image.size, box, font)
+    _draw_x_axis(draw, image.size, box, Labels(font, per_unit))
+    _draw_y_axis(draw, image.size, box, Labels(font, per_unit))
     return np.asarray(image)
 
 
 Font = ImageFont.ImageFont | ImageFont.FreeTypeFont
 
 
-def _draw_x_axis(draw: ImageDraw.ImageDraw, size_px: tuple[int, int], box: Box, font: Font) -> None:
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """How ticks are labelled."""
+
+    font: Font
+    per_unit: int
+
+    def of(self, tick: int) -> str:
+        """Return the label of a tick."""
+        return str(tick) if self.per_unit == 1 else f"{tick / self.per_unit:g}"
+
+
+def _draw_x_axis(draw: ImageDraw.ImageDraw, size_px: tuple[int, int], box: Box, labels: "Labels") -> None:
     width_px, height_px = size_px
     free_from = 0.0
     for tick in round_ticks(box.x, box.width, width_px, _SPACING_PX[0]):
         at = (tick - box.x) * width_px / box.width
         _line(draw, (at, 0), (at, _TICK_PX))
         _line(draw, (at, height_px - 1 - _TICK_PX), (at, height_px - 1))
-        label_px = draw.textlength(str(tick), font=font)
+        label = labels.of(tick)
+        label_px = draw.textlength(label, font=labels.font)
         left = min(max(at - label_px / 2, 1.0), width_px - label_px - 1)
         if left >= free_from:
-            _text(draw, (left, _TICK_PX + 1), str(tick), font)
+            _text(draw, (left, _TICK_PX + 1), label, labels.font)
             free_from = left + label_px + _LABEL_GAP_PX
 
 
-def _draw_y_axis(draw: ImageDraw.ImageDraw, size_px: tuple[int, int], box: Box, font: Font) -> None:
+def _draw_y_axis(draw: ImageDraw.ImageDraw, size_px: tuple[int, int], box: Box, labels: "Labels") -> None:
     width_px, height_px = size_px
     free_from = float(_TICK_PX + _FONT_PX + _LABEL_GAP_PX)
     # Small images get a second tick: the first may lie under the labels of the x axis.
@@ -86,7 +101,7 @@ def _draw_y_axis(draw: ImageDraw.ImageDraw, size_px: tuple[int, int], box: Box, 
         _line(draw, (width_px - 1 - _TICK_PX, at), (width_px - 1, at))
         top = min(at - _FONT_PX / 2, height_px - _FONT_PX - 2.0)
         if top >= free_from:
-            _text(draw, (_TICK_PX + 3, top), str(tick), font)
+            _text(draw, (_TICK_PX + 3, top), labels.of(tick), labels.font)
             free_from = top + _FONT_PX + _LABEL_GAP_PX
 
 

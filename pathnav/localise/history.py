@@ -7,33 +7,21 @@ A message of the state is one of
 Images are names, so that checkpoints and events stay small.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pathnav.model.parts import image_part, text_part
+from pathnav.model.profile import Placement, Profile
 
 Message = dict[str, Any]
 LoadImage = Callable[[str], bytes]
 
 _BRIDGE = "I will look at what the tools returned."
-
-
-class Placement(StrEnum):
-    """Where the images of tool replies go.
-
-    `user_after_tools`: all replies as text, then one user message with the images; most servers take it.
-    `bridge`: the same with an assistant sentence between, for templates that refuse a user turn right after tools.
-    `tool`: inside the tool message; only where it is known that the model sees them there.
-    """
-
-    USER_AFTER_TOOLS = "user_after_tools"
-    BRIDGE = "bridge"
-    TOOL = "tool"
+_GONE = "(This image is no longer shown.)"
 
 
 def chat_messages(
-    history: Sequence[Message], load_image: LoadImage, placement: Placement, image_detail: str
+    history: Sequence[Message], load_image: LoadImage, profile: Profile, image_detail: str
 ) -> list[Message]:
     """Return the messages to send, images inlined as data URLs.
 
@@ -41,10 +29,39 @@ def chat_messages(
     to say after them joins their images in one user message.
     """
     sent: list[Message] = []
-    for message in history:
-        for converted in _converted(message, load_image, placement, image_detail):
-            _append(sent, converted, placement)
+    for message in live(history, profile.most_images):
+        for converted in _converted(message, load_image, profile.placement, image_detail):
+            _append(sent, converted, profile.placement)
     return sent
+
+
+def live(history: Sequence[Message], most: int | None) -> list[Message]:
+    """Return the conversation with at most so many images: the first, which is the overview, and the newest ones.
+
+    Where an image was, its caption says that it is no longer shown. With room for one image alone it is the newest.
+
+    Args:
+        history: The conversation.
+        most: Images that may stay, None for all.
+    """
+    total = len(image_names(history))
+    if most is None or total <= most:
+        return list(history)
+    kept = {total - 1} if most == 1 else {0, *range(total - most + 1, total)}
+    numbers = iter(range(total))
+    return [_with_images(message, numbers, kept) for message in history]
+
+
+def _with_images(message: Message, numbers: Iterator[int], kept: Collection[int]) -> Message:
+    """Return a message without the images that are not kept; takes one number for each image it has."""
+    if message["role"] == "user":
+        parts = [
+            {"text": _GONE} if "image" in part and next(numbers) not in kept else part for part in message["parts"]
+        ]
+        return {**message, "parts": parts}
+    if message["role"] == "tool" and message["image"] and next(numbers) not in kept:
+        return {**message, "image": {**message["image"], "sha256": None}}
+    return message
 
 
 def _converted(message: Message, load_image: LoadImage, placement: Placement, detail: str) -> Iterable[Message]:
@@ -100,8 +117,10 @@ def _part(part: Mapping[str, Any], load_image: LoadImage, detail: str) -> Messag
     return image_part(load_image(part["image"]), detail) if "image" in part else text_part(part["text"])
 
 
-def _image_parts(image: Mapping[str, str], load_image: LoadImage, detail: str) -> list[Message]:
-    return [text_part(image["caption"]), image_part(load_image(image["sha256"]), detail)]
+def _image_parts(image: Mapping[str, str | None], load_image: LoadImage, detail: str) -> list[Message]:
+    if image["sha256"] is None:
+        return [text_part(f"{image['caption']} {_GONE}")]
+    return [text_part(str(image["caption"])), image_part(load_image(image["sha256"]), detail)]
 
 
 def image_names(history: Iterable[Message]) -> list[str]:
@@ -110,6 +129,6 @@ def image_names(history: Iterable[Message]) -> list[str]:
     for message in history:
         if message["role"] == "user":
             names += [part["image"] for part in message["parts"] if "image" in part]
-        elif message["role"] == "tool" and message["image"]:
+        elif message["role"] == "tool" and message["image"] and message["image"]["sha256"]:
             names.append(message["image"]["sha256"])
     return names

@@ -70,6 +70,7 @@ def reply_fields(reply: Reply, images: Sequence[bytes], seconds: float) -> dict[
     """
     return {
         "text": reply.text,
+        "reasoning": reply.reasoning,
         "calls": [{"id": call.id, "name": call.name, "arguments": call.raw} for call in reply.calls],
         "finish_reason": reply.finish_reason,
         "refused": reply.refused,

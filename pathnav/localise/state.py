@@ -19,7 +19,8 @@ class EpisodeState(TypedDict):
 
     `messages` is the conversation (see `pathnav.localise.history`), `pending` the calls that wait for a reply, `turn`
     the number of requests made, `steps` the tool calls and silent answers so far, `silent` and `unparsed` count turns
-    in a row, `forced` counts forced turns, `ending` is an outcome decided before the close.
+    in a row, `forced` counts forced turns, `shown` are the images so far, `ending` is an outcome decided before the
+    close.
     """
 
     messages: list[Message]
@@ -29,6 +30,7 @@ class EpisodeState(TypedDict):
     silent: int
     unparsed: int
     forced: int
+    shown: list[dict[str, Any]]
     rois: list[dict[str, Any]]
     report: dict[str, Any] | None
     ending: str | None
@@ -44,6 +46,7 @@ def first_state() -> EpisodeState:
         silent=0,
         unparsed=0,
         forced=0,
+        shown=[],
         rois=[],
         report=None,
         ending=None,

@@ -31,7 +31,12 @@ class ToolReply:
 
 
 class Tool(Protocol):
-    """A tool an agent may call: a name, a sentence, an argument schema, and a call on the environment."""
+    """A tool an agent may call: a name, a sentence, an argument schema, and a call on the environment.
+
+    A tool may also say which of its arguments make a level-0 box (`box_arguments`: the name of one list `[x, y, w, h]`,
+    or four names) and which entries of its replies are level-0 boxes (`box_results`) or extents (`size_results`):
+    models with coordinates of their own are then shown these in theirs.
+    """
 
     name: ClassVar[str]
     description: ClassVar[str]
@@ -97,24 +102,25 @@ def call_tool(
     """
     tool = tools.get(name)
     if tool is None:
-        return _refusal(f"there is no tool {name!r} to call now; available: {', '.join(tools)}", parsed=False)
+        return refusal(f"there is no tool {name!r} to call now; available: {', '.join(tools)}", parsed=False)
     if arguments is None:
-        return _refusal(f"the arguments of {name} were not a valid JSON object; {_expected(tool)}", parsed=False)
+        return refusal(f"the arguments of {name} were not a valid JSON object; {_expected(tool)}", parsed=False)
     try:
         checked = tool.Arguments.model_validate(dict(arguments))
     except ValidationError as error:
-        return _refusal(f"{name}: {_faults(error)}; {_expected(tool)}", parsed=False)
+        return refusal(f"{name}: {_faults(error)}; {_expected(tool)}", parsed=False)
     try:
         return tool.call(environment, checked)
     except (RoiError, BudgetExhausted) as error:
-        return _refusal(str(error))
+        return refusal(str(error))
     except PathnavError:
         raise
     except Exception as error:
         raise PluginError(f"tool {name!r} failed: {type(error).__name__}: {error}") from error
 
 
-def _refusal(sentence: str, parsed: bool = True) -> ToolReply:
+def refusal(sentence: str, parsed: bool = True) -> ToolReply:
+    """Return the reply to a call that cannot be done."""
     return ToolReply({"error": sentence}, parsed=parsed)
 
 

@@ -12,10 +12,13 @@ from pathnav.cohort.protocol import JPEG_QUALITY, MIN_IMAGE_SIDE_PX, VIEW_LIMIT_
 from pathnav.errors import ConfigError
 from pathnav.geometry import Box
 from pathnav.localise.guides import draw_guides
+from pathnav.model.profile import Frame
 from pathnav.slide import Reading
 from pathnav.slide.jpeg import encode_jpeg
 
 Pixels = NDArray[np.uint8]
+
+_TICKS_PER_UNIT = {Frame.UNIT: 1000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +30,14 @@ class ViewSettings:
         guides: Whether ticks with level-0 coordinates are drawn along the edges.
         jpeg_quality: 1 to 95.
         blank_images: A control: white instead of pixels.
+        frame: What the ticks count; that of the endpoint's profile.
     """
 
     view_px: int = VIEW_LIMIT_PX
     guides: bool = True
     jpeg_quality: int = JPEG_QUALITY
     blank_images: bool = False
+    frame: Frame = Frame.LEVEL0
 
     def __post_init__(self) -> None:
         if self.view_px < MIN_IMAGE_SIDE_PX:
@@ -42,7 +47,10 @@ class ViewSettings:
 
     def as_dict(self) -> Mapping[str, Any]:
         """Return the settings as plain JSON."""
-        return asdict(self)
+        fields = asdict(self)
+        if self.frame is Frame.LEVEL0:
+            del fields["frame"]  # as in records from before there were frames
+        return fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +122,21 @@ def draw_picture(reading: Reading, settings: ViewSettings) -> Picture:
     factor = whole_factor(reading.rgb.shape[1], reading.rgb.shape[0], settings.view_px)
     pixels = np.repeat(np.repeat(reading.rgb, factor, axis=0), factor, axis=1) if factor > 1 else reading.rgb
     if settings.guides:
-        pixels = draw_guides(pixels, reading.box)
+        pixels = draw_guides(pixels, _axes(reading.box, pixels, settings.frame), _TICKS_PER_UNIT.get(settings.frame, 1))
     padded = _padded(pixels)
     jpeg = encode_jpeg(padded, settings.jpeg_quality)
     return Picture(jpeg, (pixels.shape[1], pixels.shape[0]), (padded.shape[1], padded.shape[0]), factor)
+
+
+def _axes(box: Box, pixels: Pixels, frame: Frame) -> Box:
+    """Return what the image's axes run over: level-0 pixels, its own pixels, or thousandths of its padded sides."""
+    height_px, width_px = pixels.shape[:2]
+    if frame is Frame.LEVEL0:
+        return box
+    if frame is Frame.VIEW_PX:
+        return Box(0, 0, width_px, height_px)
+    full_width, full_height = max(width_px, MIN_IMAGE_SIDE_PX), max(height_px, MIN_IMAGE_SIDE_PX)
+    return Box(0, 0, 1000 * width_px / full_width, 1000 * height_px / full_height)
 
 
 def whole_factor(width_px: int, height_px: int, limit_px: int) -> int:

@@ -9,9 +9,10 @@ from pathnav.cohort.protocol import FORCED_TRIES, JPEG_QUALITY, VIEW_LIMIT_PX, m
 from pathnav.errors import ConfigError
 from pathnav.localise import prompts
 from pathnav.localise.conversation import Conversation
+from pathnav.localise.coordinates import Coordinates
 from pathnav.localise.environment import Environment
+from pathnav.localise.faces import Faces
 from pathnav.localise.graph import Nodes, build_graph
-from pathnav.localise.history import Placement
 from pathnav.localise.outcome import Outcome
 from pathnav.localise.state import EpisodeState, first_state, outcome_of, restore
 from pathnav.localise.tool import DEFAULT_TOOLS, Tool, function_schema, load_tools
@@ -30,7 +31,6 @@ class VlmAgent:
         guides: Whether images carry ticks with level-0 coordinates.
         view_px: Limit of an image's long side in pixels.
         jpeg_quality: 1 to 95.
-        placement: Where the images of tool replies go: `user_after_tools`, `bridge` or `tool`.
         tools: Further tools beside the paper's three, as `file.py:Class` or installed names.
 
     Raises:
@@ -47,13 +47,9 @@ class VlmAgent:
         guides: bool = True,
         view_px: int = VIEW_LIMIT_PX,
         jpeg_quality: int = JPEG_QUALITY,
-        placement: str = Placement.USER_AFTER_TOOLS,
         tools: Sequence[str] = (),
     ) -> None:
-        if placement not in list(Placement):
-            raise ConfigError(f"placement must be one of {', '.join(Placement)}, got {placement!r}")
         self.views = ViewSettings(view_px=view_px, guides=guides, jpeg_quality=jpeg_quality)
-        self._placement = Placement(placement)
         self._tools: Mapping[str, Tool] = load_tools([*DEFAULT_TOOLS, *tools])
 
     @property
@@ -71,8 +67,9 @@ class VlmAgent:
         """
         if environment.chat is None:
             raise ConfigError("the vlm agent needs a chat endpoint: give --model and --base-url")
-        conversation = Conversation(environment.chat.client, environment.recorder, self._placement)
-        nodes = Nodes(environment, conversation, self._tools)
+        client = environment.chat.client
+        faces = Faces(self._tools, Coordinates.of(client.settings.profile))
+        nodes = Nodes(environment, Conversation(client, environment.recorder), faces)
         return _run_graph(nodes)
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pathnav.model.backoff import Backoff
     from pathnav.model.client import ChatClient
     from pathnav.model.parts import Message, image_part, text_part
+    from pathnav.model.profile import Profile, load_profile
     from pathnav.model.reply import Reply, Tokens, ToolCall
     from pathnav.model.settings import ChatSettings, refuse_tracing
     from pathnav.model.stub import STUB_MODEL, StubServer, serve
@@ -22,12 +23,14 @@ __all__ = [
     "ChatClient",
     "ChatSettings",
     "Message",
+    "Profile",
     "Reply",
     "StubServer",
     "Tokens",
     "ToolCall",
     "Usage",
     "image_part",
+    "load_profile",
     "refuse_tracing",
     "serve",
     "text_part",
@@ -38,6 +41,7 @@ _HOMES = {
     "ChatClient": "client",
     "ChatSettings": "settings",
     "Message": "parts",
+    "Profile": "profile",
     "Reply": "reply",
     "STUB_MODEL": "stub",
     "StubServer": "stub",
@@ -45,6 +49,7 @@ _HOMES = {
     "ToolCall": "reply",
     "Usage": "usage",
     "image_part": "parts",
+    "load_profile": "profile",
     "refuse_tracing": "settings",
     "serve": "stub",
     "text_part": "parts",

@@ -1,12 +1,13 @@
 """Ask a chat endpoint; the one place where a failed request is tried again."""
 
+import copy
 import itertools
 import logging
 import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
@@ -15,10 +16,23 @@ import numpy as np
 from pathnav.errors import ContextOverflow, EndpointUnreachable, ModelError
 from pathnav.model.backoff import Backoff
 from pathnav.model.failures import CallFailed, Failure
+from pathnav.model.gate import Gate, Rates
+from pathnav.model.hosts import refuse_public
+from pathnav.model.profile import ToolCalling
+from pathnav.model.question import Question
 from pathnav.model.reply import Reply, read_reply
 from pathnav.model.settings import ChatSettings, refuse_tracing
+from pathnav.model.terms import Terms
+from pathnav.model.text_tools import response_format, text_messages, with_actions
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Learnt:
+    """What a client learns of its server."""
+
+    gives_logprobs: bool = True
 
 
 class ChatClient:
@@ -37,9 +51,11 @@ class ChatClient:
         sleep: Waits for the given seconds; a test passes its own.
         rng: The source of jitter, None for an unseeded one.
         connections: How many requests may be in flight.
+        gate: The endpoint's gate, shared with the run's other clients; None for one of its own.
 
     Raises:
-        ConfigError: If LangSmith tracing or its gateway is switched on in the environment.
+        ConfigError: If LangSmith tracing or its gateway is switched on in the environment, or the endpoint is on a
+            public network and was not named in `allow_hosts`.
     """
 
     def __init__(
@@ -47,21 +63,30 @@ class ChatClient:
         settings: ChatSettings,
         *,
         backoff: Backoff | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] | None = None,
         rng: np.random.Generator | None = None,
         connections: int = 16,
+        gate: Gate | None = None,
     ) -> None:
         refuse_tracing(os.environ)
+        refuse_public(settings.host, settings.allow_hosts)
         from pathnav.model.wire import Wire  # httpx takes 0.2 s
 
         self.settings = settings
         self._backoff = backoff or Backoff()
-        self._sleep = sleep
+        self._gate = gate or Gate(Rates(connections))
+        self._sleep = sleep or self._gate.sleep
         self._rng = rng or np.random.default_rng()
         self._lock = threading.Lock()
-        self._answered = False
-        self._gives_logprobs = True
+        self._learnt = _Learnt()
+        self._terms = Terms()
         self._wire = Wire(settings, connections)
+
+    def under(self, terms: Terms) -> "ChatClient":
+        """Return the client of one episode, with all that this one has; the caller closes this one alone."""
+        client = copy.copy(self)
+        client._terms = terms
+        return client
 
     def ask(
         self,
@@ -83,41 +108,81 @@ class ChatClient:
         Raises:
             EndpointUnreachable: If no connection came about and the endpoint has never answered.
             ContextOverflow: If the conversation is longer than the model's context.
+            RunStopped: If nothing is asked any more.
             ModelError: If the endpoint keeps failing, or fails in a way that asking again cannot mend.
         """
         started, sent_before = time.monotonic(), self._wire.bytes_sent
-        body, retries = self._completed(messages, tools, required_tool, top_logprobs)
+        profile, taken = self.settings.profile, _call_ids(messages)
+        question = self._question(messages, tools, required_tool, top_logprobs)
+        try:
+            body, retries = self._completed(question)
+        except ModelError as error:
+            self._terms.ended(error, time.monotonic() - started)
+            raise
+        reply = read_reply(body["choices"][0], body.get("usage"), taken, profile.reasoning_tags)
+        names = [tool["function"]["name"] for tool in tools]
         return replace(
-            read_reply(body["choices"][0], body.get("usage"), _call_ids(messages)),
+            with_actions(reply, names, taken) if profile.tools is ToolCalling.TEXT and names else reply,
             seconds=time.monotonic() - started,
             retries=retries,
             bytes_sent=self._wire.bytes_sent - sent_before,
         )
 
-    def _completed(
+    def _question(
         self,
         messages: Sequence[Mapping[str, Any]],
         tools: Sequence[Mapping[str, Any]],
         required_tool: str | None,
         top_logprobs: int | None,
-    ) -> tuple[dict[str, Any], int]:
+    ) -> Question:
+        """Return what is sent; tools are told in the text where the server knows no calls."""
+        profile = self.settings.profile
+        chances = top_logprobs if profile.logprobs else None
+        if profile.tools is not ToolCalling.TEXT:
+            return Question(messages, tools, required_tool, chances)
+        form = response_format(profile.structured_output, tools)
+        return Question(text_messages(messages, tools), top_logprobs=chances, response_format=form)
+
+    def _completed(self, question: Question) -> tuple[dict[str, Any], int]:
         """Return the body of the answer and how many tries failed before it."""
         retries, refusal = 0, None
         while True:
-            wanted = top_logprobs if self._gives_logprobs and refusal is None else None
+            may_ask = self._learnt.gives_logprobs and refusal is None
+            asked = question if may_ask else replace(question, top_logprobs=None)
             try:
-                body = self._wire.complete(messages, tools, required_tool, wanted)
+                body = self._tried(asked, retries)
                 break
             except CallFailed as error:
-                if wanted is not None and error.failure.names_logprobs:
+                if asked.top_logprobs is not None and error.failure.names_logprobs:
                     refusal = error.failure
                     continue
                 self._wait_or_raise(error, retries)
                 retries += 1
-        self._answered = True
         if refusal is not None:
             self._ask_for_no_logprobs(refusal)
         return body, retries
+
+    def _tried(self, question: Question, retries: int) -> dict[str, Any]:
+        """Return the body of the answer to one request, sent when gate and guard let it pass."""
+        gate = self._gate
+        with gate.admitted(self._terms.until_s if retries else None) as cuts:
+            self._terms.check()
+            with gate.guard.reserved(self.settings, question) as reservation:
+                try:
+                    body = self._wire.complete(question)
+                except CallFailed as error:
+                    if not error.failure.may_cost:
+                        reservation.settle(0.0)
+                    if error.failure.throttles:
+                        asked_for = error.failure.retry_after_s
+                        is_patient = asked_for is not None and asked_for <= self._backoff.retry_after_limit_s
+                        gate.throttled(cuts, asked_for if is_patient else None)
+                    raise
+                if gate.guard.pricing is not None:
+                    tokens = read_reply(body["choices"][0], body.get("usage")).tokens
+                    reservation.settle(gate.guard.pricing.cost(self.settings, tokens))
+            gate.succeeded()
+        return body
 
     def close(self) -> None:
         """Close all connections."""
@@ -132,29 +197,37 @@ class ChatClient:
     def _ask_for_no_logprobs(self, refusal: Failure) -> None:
         """Note that the server takes requests without log-probabilities only; say so once."""
         with self._lock:
-            is_news, self._gives_logprobs = self._gives_logprobs, False
+            is_news, self._learnt.gives_logprobs = self._learnt.gives_logprobs, False
         if is_news:
             _log.warning("%s; it is asked for no log-probabilities any more", self._said(refusal))
 
     def _wait_or_raise(self, error: CallFailed, retries: int) -> None:
         """Wait before the next try, or raise what a caller should see."""
         failure = error.failure
-        first = not self._answered
-        self._answered = self._answered or not (failure.unreachable or failure.settled)
-        hopeless = first and (failure.unreachable or failure.settled)
-        asked_for = failure.retry_after_s or 0.0
+        hopeless = not self._gate.answered and (failure.unreachable or failure.settled)
+        if not (failure.unreachable or failure.settled):
+            self._gate.reached()
+        with self._lock:
+            draw = float(self._rng.random())
+        wait_s = self._backoff.wait_s(retries, draw, failure.retry_after_s)
         if (
             hopeless
             or not failure.retriable
             or retries + 1 >= self._backoff.tries
-            or asked_for > self._backoff.retry_after_limit_s
+            or (failure.retry_after_s or 0.0) > self._backoff.retry_after_limit_s
+            or self._is_too_late(wait_s)
         ):
-            raise self._final(failure, retries + 1, hopeless) from error
-        with self._lock:
-            draw = float(self._rng.random())
-        wait_s = self._backoff.wait_s(retries, draw, failure.retry_after_s)
-        _log.warning("%s; try %d of %d in %.1f s", self._said(failure), retries + 2, self._backoff.tries, wait_s)
+            final = self._final(failure, retries + 1, hopeless)
+            if not hopeless:
+                self._gate.call_failed(failure, str(final))
+            raise final from error
+        told = f"{self._said(failure)}; try {retries + 2} of {self._backoff.tries} in {wait_s:.1f} s"
+        _log.log(logging.WARNING if self._gate.may_warn() else logging.DEBUG, "%s", told)
         self._sleep(wait_s)
+
+    def _is_too_late(self, wait_s: float) -> bool:
+        """Return whether the episode's time is up before another try."""
+        return self._terms.until_s is not None and time.monotonic() + wait_s > self._terms.until_s
 
     def _final(self, failure: Failure, tries: int, hopeless: bool) -> ModelError:
         sentence = self._said(failure) + (f" (tried {tries} times)" if tries > 1 else "")

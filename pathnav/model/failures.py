@@ -19,8 +19,13 @@ _OVERFLOW = re.compile(  # wordings seen from OpenAI, vLLM, SGLang, llama.cpp, O
 )
 _LOGPROBS = re.compile(r"log[ _-]?prob", re.IGNORECASE)
 _NOT_ABOUT_FIELDS = RETRIED_STATUSES | {401}  # OpenAI answers 403 for models whose log-probabilities it keeps
+_NOBODY_SERVED = frozenset({401, 402, 403, 404, 407, 429})  # key, account, address, quota: the same for every question
 _DECIMAL = r"\d+(\.\d*)?"
-_NEVER_BETTER = re.compile(r"insufficient_quota|billing_hard_limit|exceeded your current quota", re.IGNORECASE)
+_NEVER_BETTER = re.compile(  # llama.cpp answers HTTP 500 to images that its model cannot take
+    r"insufficient_quota|billing_hard_limit|exceeded your current quota"
+    r"|image input is not supported|does not support image|not a multimodal model",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,7 @@ class Failure:
         unreachable: Whether no connection came about at all.
         settled: Whether a first failure of this kind is taken for a mistake in the settings.
         names_logprobs: Whether the request was refused with a word about log-probabilities.
+        status: The HTTP status, None where none came or it said that all was well.
     """
 
     sentence: str
@@ -44,6 +50,23 @@ class Failure:
     unreachable: bool = False
     settled: bool = False
     names_logprobs: bool = False
+    status: int | None = None
+
+    @property
+    def throttles(self) -> bool:
+        """Whether the server asks for fewer requests."""
+        return self.status == 429 or (self.status == 503 and self.retry_after_s is not None)
+
+    @property
+    def may_cost(self) -> bool:
+        """Whether the server may have worked for it: it went silent, or answered what cannot be used."""
+        return self.status is None and not self.unreachable
+
+    @property
+    def is_outage(self) -> bool:
+        """Whether other questions are likely to fare alike, unlike after a refusal of this very request."""
+        is_redirect = self.status is not None and 300 <= self.status < 400
+        return not self.overflow and (self.retriable or is_redirect or self.status in _NOBODY_SERVED)
 
 
 class CallFailed(Exception):
@@ -75,6 +98,7 @@ def of_status(status: int, headers: Mapping[str, str], body: str, message: str |
         retry_after_s=retry_after_s(headers),
         overflow=overflow,
         names_logprobs=_is_about_fields(status) and not overflow and bool(_LOGPROBS.search(body)),
+        status=None if 200 <= status < 300 else status,
     )
 
 

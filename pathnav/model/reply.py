@@ -5,11 +5,14 @@ that send arguments as an object. So replies are read from the body the server s
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pathnav.model.reasoning import answer_start, split_reasoning
+
 FIRST_TOKENS = 16  # a few blanks, quotes and marks may stand before the word
+_REASONING = ("reasoning_content", "reasoning")  # vLLM, SGLang, llama.cpp; OpenRouter, Ollama
 _ROUNDING = 1e-3  # a logarithm this far above 0 is a rounded 0, more is no probability
 _LEAST = -1e6  # servers send -9999 or -inf for "never"; a whole number may be too large for a float
 
@@ -69,7 +72,7 @@ class Reply:
     """One answer.
 
     Args:
-        text: The text, else the refusal's text; empty where there was neither.
+        text: The text without what the model said to itself, else the refusal's text; empty where there was neither.
         calls: The tool calls in the order sent, malformed ones at their own place.
         finish_reason: The server's word for why it stopped; None where it gave none.
         refused: Whether a content filter or the model's refusal field stopped the answer.
@@ -77,8 +80,10 @@ class Reply:
         seconds: From the question to the answer, retries and waits included.
         retries: How many tries failed before this answer.
         bytes_sent: Length of the request bodies, all tries.
-        logprobs: The first tokens of the answer with their log-probabilities, at most `FIRST_TOKENS`; empty where
-            they were not asked for or the server gave none.
+        logprobs: The first tokens of the answer, those of a reasoning left out, with their log-probabilities, at most
+            `FIRST_TOKENS`; empty where they were not asked for or the server gave none.
+        reasoning: What the model said to itself, from the server's own field or from tags in the text; None where
+            there was nothing.
     """
 
     text: str
@@ -90,27 +95,34 @@ class Reply:
     retries: int = 0
     bytes_sent: int = 0
     logprobs: tuple[AnswerToken, ...] = ()
+    reasoning: str | None = None
 
 
-def read_reply(choice: Mapping[str, Any], usage: object, taken: Collection[str] = ()) -> Reply:
+def read_reply(
+    choice: Mapping[str, Any], usage: object, taken: Collection[str] = (), tags: Sequence[str] = ()
+) -> Reply:
     """Return the reply in one choice of a chat completion; never fails, whatever a server sent.
 
     Args:
         choice: `choices[0]` of the body.
         usage: `usage` of the body, or None.
         taken: Call ids that the conversation already uses.
+        tags: Names of tags around what a model says to itself.
     """
     message = choice.get("message")
     message = message if isinstance(message, Mapping) else {}
     content, refusal = message.get("content"), message.get("refusal")
     reason = choice.get("finish_reason")
+    text, inline = split_reasoning(_text(content), tags)
+    own = next((clean(said) for name in _REASONING if isinstance(said := message.get(name), str) and said), None)
     return Reply(
-        text=_text(content) or _text(refusal),
+        text=text or _text(refusal),
         calls=_calls(message.get("tool_calls"), set(taken)),
         finish_reason=clean(reason) if isinstance(reason, str) else None,
         refused=reason == "content_filter" or bool(refusal) or _has_refusal_part(content),
         tokens=_tokens(usage),
-        logprobs=_first_tokens(choice.get("logprobs")),
+        logprobs=_first_tokens(choice.get("logprobs"), tags),
+        reasoning="\n\n".join(filter(None, (own, inline))) or None,
     )
 
 
@@ -157,11 +169,13 @@ def _tokens(usage: object) -> Tokens | None:
     return Tokens(*whole) if len(whole) == 2 else None
 
 
-def _first_tokens(logprobs: object) -> tuple[AnswerToken, ...]:
+def _first_tokens(logprobs: object, tags: Sequence[str]) -> tuple[AnswerToken, ...]:
     """Return the tokens up to the first that cannot be read: those behind it would be taken for earlier ones."""
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+    entries = content if isinstance(content, list) else []
+    start = answer_start([token[0] if (token := _chance(entry)) else "" for entry in entries], tags) if tags else 0
     found = []
-    for entry in content[:FIRST_TOKENS] if isinstance(content, list) else ():
+    for entry in entries[start : start + FIRST_TOKENS]:
         token = _chance(entry)
         if token is None:
             break
@@ -200,14 +214,14 @@ def _call(entry: object, taken: set[str]) -> ToolCall:
     raw = clean(arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False))
     call_id = clean(given_id) if isinstance(given_id, str) else ""
     return ToolCall(
-        id=call_id if call_id and call_id not in taken else _free_id(taken),
+        id=call_id if call_id and call_id not in taken else free_id(taken),
         name=clean(name) if isinstance(name, str) else "",
         arguments=parse_arguments(raw),
         raw=raw,
     )
 
 
-def _free_id(taken: set[str]) -> str:
+def free_id(taken: set[str]) -> str:
     """Return an unused id of nine letters and digits, the only form that Mistral's templates accept."""
     number = len(taken) + 1
     while (name := f"call{number:05d}") in taken:

@@ -3,9 +3,11 @@
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from pathnav.errors import ConfigError
+from pathnav.model.profile import DEFAULT_PROFILE, Profile
 
 DETAILS = ("low", "high", "auto")
 TRACING_VARIABLES = (  # langsmith reads each name under both prefixes
@@ -41,6 +43,8 @@ class ChatSettings:
     seed: int | None = None  # sent only where given
     timeout_s: float = 120.0  # for one try; not part of the key
     image_detail: str = "high"  # what `image_part` writes beside an image: low, high or auto
+    allow_hosts: tuple[str, ...] = ()  # public hosts that pixels may be sent to; not part of the key
+    profile: Profile = DEFAULT_PROFILE  # how this server is asked; of it the key holds what can change an answer
 
     def __post_init__(self) -> None:
         _parsed(self.base_url)
@@ -54,6 +58,13 @@ class ChatSettings:
         ):
             if not legal:
                 raise ConfigError(f"{field_name} must be {expected}, got {getattr(self, field_name)!r}")
+
+    @property
+    def decoding(self) -> dict[str, Any]:
+        """All but the model's name that can change an answer, as plain JSON; a server that moved is not in it."""
+        names = ("temperature", "top_p", "max_tokens", "seed", "image_detail")
+        fields = {name: getattr(self, name) for name in names}
+        return {**fields, "profile": self.profile.key_fields} if self.profile.key_fields else fields
 
     @property
     def endpoint(self) -> str:

@@ -1,7 +1,8 @@
 """What `stub-pixel-reader` answers: a request body in, a response body out, no network.
 
 It is no model and says so. It measures haematoxylin density in the images it is sent and navigates with the tools it
-is offered, or answers Yes or No about one image, so that everything runs through the real client without a network.
+is offered, in the API's field or in words, or answers Yes or No about one image, so that everything runs through the
+real client without a network.
 It keeps no state between requests: what it does follows from the conversation alone, and the same conversation gets
 the same answer. As a server it is strict, see `pathnav.model.stub_rules`.
 
@@ -12,6 +13,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pathnav import __version__
@@ -19,6 +21,7 @@ from pathnav.geometry import Box
 from pathnav.model.stub_conversation import Task, read_task
 from pathnav.model.stub_policy import Step, decide
 from pathnav.model.stub_rules import check_request, content_parts
+from pathnav.model.stub_text_tools import action, described_tools
 from pathnav.model.stub_vision import Eyes
 from pathnav.model.stub_yes_no import Verdict, verdict_on
 
@@ -30,6 +33,21 @@ _WHO = (
 _LOOK, _REPORT, _FACTS = "extract_roi", "finish_and_report", "get_image_info"
 
 Call = tuple[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What an answer says.
+
+    Args:
+        text: The words.
+        calls: The tools that it calls, in order.
+        logprobs: Log-probabilities of the text in OpenAI's form, where they were asked for and there are any.
+    """
+
+    text: str
+    calls: tuple[Call, ...] = ()
+    logprobs: dict[str, Any] | None = None
 
 
 class Stub:
@@ -45,36 +63,56 @@ class Stub:
             BadRequest: If the request is not legal.
         """
         body = check_request(request)
-        task = read_task(body["messages"], self._eyes)
-        verdict = verdict_on(body, task.images)
-        text, call = (verdict.text, None) if verdict else _answer(task, _offered(body), body.get("tool_choice"))
-        message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
-        if call is not None:
-            function = {"name": call[0], "arguments": json.dumps(call[1])}
-            message["tool_calls"] = [{"id": f"call{task.calls + 1:05d}", "type": "function", "function": function}]
-        choice = {
-            "index": 0,
-            "message": message,
-            "finish_reason": "tool_calls" if call else "stop",
-            "logprobs": _logprobs(body, verdict),
-        }
-        return {
-            "id": f"chatcmpl-{hashlib.sha256(json.dumps(message).encode()).hexdigest()[:24]}",
-            "object": "chat.completion",
-            "created": 0,  # a clock would make two answers to one request differ
-            "model": STUB_MODEL,
-            "system_fingerprint": f"pathnav-{__version__}",
-            "choices": [choice],
-            "usage": _usage(body["messages"], message, task),
-        }
+        task = self.read(body)
+        return completion(body, task, self.answer(body, task))
+
+    def read(self, body: Mapping[str, Any]) -> Task:
+        """Return what the conversation of a legal request says."""
+        return read_task(body["messages"], self._eyes)
+
+    def answer(self, body: Mapping[str, Any], task: Task) -> Spoken:
+        """Return what there is to say to a legal request whose conversation has been read."""
+        tools = offered(body)
+        verdict = None if tools else verdict_on(body, task.images)
+        if verdict is not None:
+            return Spoken(verdict.text, logprobs=_logprobs(body, verdict))
+        text, call = _answer(task, tools, body.get("tool_choice"))
+        return Spoken(text, () if call is None else (call,))
 
 
-def _logprobs(body: Mapping[str, Any], verdict: Verdict | None) -> dict[str, Any] | None:
-    return verdict.logprobs(body.get("top_logprobs") or 0) if verdict and body.get("logprobs") else None
+def completion(body: Mapping[str, Any], task: Task, spoken: Spoken) -> dict[str, Any]:
+    """Return the chat-completion body of an answer.
+
+    Calls go into the API's own field, or into the text where the conversation describes the tools in words.
+    """
+    in_text = described_tools(body) is not None
+    written = [action(name, arguments) for name, arguments in spoken.calls] if in_text else []
+    message: dict[str, Any] = {"role": "assistant", "content": "\n".join([spoken.text, *written]), "refusal": None}
+    if spoken.calls and not in_text:
+        numbered = enumerate(spoken.calls, task.calls + 1)
+        message["tool_calls"] = [_tool_call(number, *call) for number, call in numbered]
+    choice = {
+        "index": 0,
+        "message": message,
+        "finish_reason": "tool_calls" if "tool_calls" in message else "stop",
+        "logprobs": spoken.logprobs,
+    }
+    return {
+        "id": f"chatcmpl-{hashlib.sha256(json.dumps(message).encode()).hexdigest()[:24]}",
+        "object": "chat.completion",
+        "created": 0,  # a clock would make two answers to one request differ
+        "model": STUB_MODEL,
+        "system_fingerprint": f"pathnav-{__version__}",
+        "choices": [choice],
+        "usage": _usage(body["messages"], message, task),
+    }
 
 
-def _offered(body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the functions that may be called, by name."""
+def offered(body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the functions that may be called, by name, whether the API's field or the text offers them."""
+    described = described_tools(body)
+    if described is not None:
+        return described
     choice = body.get("tool_choice")
     functions = {tool["function"]["name"]: tool["function"] for tool in body.get("tools") or []}
     if choice == "none":
@@ -82,6 +120,15 @@ def _offered(body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     if isinstance(choice, dict):
         return {name: function for name, function in functions.items() if name == choice["function"]["name"]}
     return functions
+
+
+def _tool_call(number: int, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {"id": f"call{number:05d}", "type": "function", "function": function}
+
+
+def _logprobs(body: Mapping[str, Any], verdict: Verdict) -> dict[str, Any] | None:
+    return verdict.logprobs(body.get("top_logprobs") or 0) if body.get("logprobs") else None
 
 
 def _answer(task: Task, offered: Mapping[str, dict[str, Any]], choice: object) -> tuple[str, Call | None]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pathnav.geometry import Box
 from pathnav.model.stub_rules import content_parts
+from pathnav.model.stub_text_tools import actions, is_result
 from pathnav.model.stub_vision import Eyes, Sight
 
 _NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
@@ -90,7 +91,7 @@ def read_task(messages: Sequence[Mapping[str, Any]], eyes: Eyes) -> Task:
     calls = list(_calls(messages))
     asked = tuple(box for name, arguments in calls if name == "extract_roi" and (box := _asked_box(arguments)))
     budget = int(found.group(1)) if (found := _BUDGET.search(brief)) else 1
-    left = _LEFT.findall("\n".join(texts_of(messages, "tool")))
+    left = _LEFT.findall("\n".join(_results(messages)))
     target = _TARGET.search(brief)
     finding = _FINDING.search(brief)
     notes = [(box, float(match.group(5))) for match in _NOTE.finditer(said) if (box := _box(match))]
@@ -140,10 +141,21 @@ def texts_of(messages: Sequence[Mapping[str, Any]], role: str) -> Iterator[str]:
             yield from (part["text"] for part in content_parts(message) if part["type"] == "text")
 
 
+def _results(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the texts that tell what calls came to, oldest first."""
+    for message in messages:
+        for text in texts_of([message], message["role"]):
+            if message["role"] == "tool" or (message["role"] == "user" and is_result(text)):
+                yield text
+
+
 def _calls(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the calls so far: those in the API's field, and those that the stub wrote into its text."""
     for message in messages:
         for call in message.get("tool_calls") or []:
             yield call["function"]["name"], json.loads(call["function"]["arguments"])
+        for text in texts_of([message], "assistant"):
+            yield from actions(text)
 
 
 def _asked_box(arguments: Mapping[str, Any]) -> Box | None:

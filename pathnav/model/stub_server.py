@@ -5,13 +5,15 @@ import json
 import logging
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 
 from pathnav.errors import ConfigError
-from pathnav.model.stub_answers import STUB_MODEL, Stub
+from pathnav.model.stub_answers import STUB_MODEL
+from pathnav.model.stub_persona import Persona, Served
+from pathnav.model.stub_personas import PLAIN, persona_named
 from pathnav.model.stub_rules import BadRequest
 
 MAX_BODY_BYTES = 256 * 2**20
@@ -30,14 +32,17 @@ class StubServer:
 
     Args:
         port: The port on 127.0.0.1; 0 picks a free one.
+        persona: Whose quirks it has, see `pathnav.model.stub_personas`: a name, or a persona with settings of its own.
+        seed: Of what a persona that is named draws by chance.
 
     Raises:
-        ConfigError: If the port cannot be had.
+        ConfigError: If the port cannot be had, or there is no such persona.
     """
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self, port: int = 0, persona: str | Persona = PLAIN, seed: int = 0) -> None:
+        played = persona_named(persona, seed) if isinstance(persona, str) else persona
         try:
-            self._server = _Server(("127.0.0.1", port), _Handler)
+            self._server = _Server(("127.0.0.1", port), _Handler, played)
         except (OSError, OverflowError) as error:
             reason = error.strerror if isinstance(error, OSError) else "a port is 0 to 65535"
             raise ConfigError(f"the stub cannot listen on 127.0.0.1:{port}: {reason}") from error
@@ -74,17 +79,21 @@ class StubServer:
         self.close()
 
 
-def serve(port: int, ready: Callable[[str], None] = lambda base_url: None) -> None:
+def serve(
+    port: int, ready: Callable[[str], None] = lambda base_url: None, *, persona: str | Persona = PLAIN, seed: int = 0
+) -> None:
     """Serve the stub on a port of 127.0.0.1 until Ctrl-C.
 
     Args:
         port: The port; 0 picks a free one.
         ready: Called with the base URL once the server listens.
+        persona: See `StubServer`.
+        seed: Likewise.
 
     Raises:
-        ConfigError: If the port cannot be had.
+        ConfigError: If the port cannot be had, or there is no such persona.
     """
-    server = StubServer(port)
+    server = StubServer(port, persona, seed)
     try:
         ready(server.base_url)
         server.serve_forever()
@@ -100,8 +109,9 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = False  # `server_close` then waits for them
     request_queue_size = 128
 
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        self.stub = Stub()
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], persona: Persona) -> None:
+        self.persona = persona
+        self.closing = threading.Event()  # ends the waits of a slow persona
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
         super().__init__(address, handler)
@@ -119,6 +129,7 @@ class _Server(ThreadingHTTPServer):
 
     def hang_up(self) -> None:
         """End the reading side of all connections: an answer under way is still sent, then the thread ends."""
+        self.closing.set()
         with self._lock:
             for connection in self._open:
                 _stop_reading(connection)
@@ -166,11 +177,19 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(404, f"the model {named!r} does not exist; this server is {STUB_MODEL!r}, which is no model")
             return
         try:
-            completion = self.server.stub.complete(request)
+            served = self.server.persona.serve(request)
         except BadRequest as error:
             self._refuse(400, str(error))
             return
-        self._send(200, completion)
+        self._give(served)
+
+    def _give(self, served: Served) -> None:
+        """Wait as long as the answer asks for, and send it or hang up."""
+        self.server.closing.wait(served.delay_s)
+        if served.hangs_up:
+            self.close_connection = True
+            return
+        self._send_bytes(served.status, served.content, {"Content-Type": served.content_type, **served.headers})
 
     def _body(self) -> bytes | None:
         """Return the request body, None where it was refused."""
@@ -190,10 +209,12 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, {"error": error})
 
     def _send(self, status: int, answer: dict[str, Any]) -> None:
-        body = json.dumps(answer).encode()
+        self._send_bytes(status, json.dumps(answer).encode(), {"Content-Type": "application/json"})
+
+    def _send_bytes(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
+        for name, text in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, text)
         self.end_headers()
         self.wfile.write(body)
 

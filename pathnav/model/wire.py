@@ -9,7 +9,7 @@ import json
 import socket
 import ssl
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx
@@ -18,6 +18,9 @@ from pathnav import __version__
 from pathnav.errors import ConfigError
 from pathnav.model import failures
 from pathnav.model.failures import CallFailed, Failure
+from pathnav.model.profile import ToolChoice
+from pathnav.model.question import Question
+from pathnav.model.redact import redacted
 from pathnav.model.settings import ChatSettings
 
 CONNECT_TIMEOUT_S = 10.0
@@ -69,35 +72,26 @@ class Wire:
         """The length of the request bodies that the calling thread has sent so far."""
         return self._meter.bytes_sent
 
-    def complete(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        tools: Sequence[Mapping[str, Any]],
-        required_tool: str | None,
-        top_logprobs: int | None = None,
-    ) -> dict[str, Any]:
-        """Return the body of one chat completion, with at least one choice.
-
-        Args:
-            messages: The conversation.
-            tools: The tools offered.
-            required_tool: The tool that must be called.
-            top_logprobs: How many alternatives of each answer token are asked for; None asks for no log-probabilities.
+    def complete(self, question: Question) -> dict[str, Any]:
+        """Return the body of one chat completion, with at least one choice; `[key]` where it repeats the key.
 
         Raises:
             CallFailed: If the try failed in any way.
         """
-        fields: dict[str, Any] = {"tools": list(tools)} if tools else {}
-        if required_tool is not None:
-            fields["tool_choice"] = {"type": "function", "function": {"name": required_tool}}
-        if top_logprobs is not None:
-            fields |= {"logprobs": True, "top_logprobs": top_logprobs}
-        response = self._post({**self._decoding(), "messages": list(messages), **fields})
+        fields: dict[str, Any] = {"tools": list(question.tools)} if question.tools else {}
+        if question.required_tool is not None:
+            fields |= _tool_choice(self._settings.profile.tool_choice, question.required_tool)
+        if question.response_format is not None:
+            fields["response_format"] = dict(question.response_format)
+        if question.top_logprobs is not None:
+            fields |= {"logprobs": True, "top_logprobs": question.top_logprobs}
+        response = self._post({**self._decoding(), "messages": list(question.messages), **fields})
         if not response.is_success:
             text = response.text
             raise CallFailed(failures.of_status(response.status_code, response.headers, text, _said(text)))
         try:
-            return _checked(json.loads(response.content))
+            body: dict[str, Any] = redacted(_checked(json.loads(response.content)), self._settings.api_key)
+            return body
         except ValueError as error:  # no JSON, or bytes that are no UTF-8
             raise CallFailed(failures.of_body(response.text)) from error
 
@@ -109,9 +103,10 @@ class Wire:
             "stream": False,
             "temperature": settings.temperature,
             "top_p": settings.top_p,
-            "max_completion_tokens": settings.max_tokens,
+            settings.profile.token_field: settings.max_tokens,
         }
-        return fields if settings.seed is None else {**fields, "seed": settings.seed}
+        sends_seed = settings.seed is not None and settings.profile.sends_seed
+        return {**fields, "seed": settings.seed} if sends_seed else fields
 
     def _post(self, payload: Mapping[str, Any]) -> httpx.Response:
         """Send a request and return whatever came back whole."""
@@ -127,6 +122,13 @@ class Wire:
     def close(self) -> None:
         """Close all connections."""
         self._http.close()
+
+
+def _tool_choice(choice: ToolChoice, required_tool: str) -> dict[str, Any]:
+    """Return the field that asks for a tool, where the server heeds one."""
+    if choice is ToolChoice.NAMED:
+        return {"tool_choice": {"type": "function", "function": {"name": required_tool}}}
+    return {"tool_choice": "required"} if choice is ToolChoice.REQUIRED else {}
 
 
 def _no_tls() -> ssl.SSLContext:

@@ -77,12 +77,16 @@ def _ignores_budget(row: Row) -> bool:
 
 
 def _references(row: Row, rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield the row of each reference at this magnification: with the same budget and controls where there is one."""
+    """Yield the row of each reference at this magnification: with the same seed and budget where there is one."""
     for name in REFERENCES:
         if row.group.is_own(name) or (name in PARENTS and row.group.is_own("random")):
             continue  # random against parent-centre is the mirror image of parent-centre against random
         same = [other for other in rows if other.group.is_own(name) and _is_comparable(row, other)]
-        yield from sorted(same, key=lambda other: other.group.budget != row.group.budget)[:1]
+        yield from sorted(same, key=lambda other: _distance(row, other))[:1]
+
+
+def _distance(row: Row, other: Row) -> tuple[bool, bool]:
+    return other.group.seed != row.group.seed, other.group.budget != row.group.budget
 
 
 def _is_comparable(row: Row, other: Row) -> bool:

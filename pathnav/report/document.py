@@ -56,6 +56,7 @@ def group_facts(group: Group, names: BudgetNames) -> dict[str, Any]:
         "budget_name": names.get((group.magnification, group.budget)),
         "configuration": group.configuration,
         "controls": group.controls,
+        "seed": group.seed,
     }
 
 

@@ -12,7 +12,7 @@ from pathnav.report.ratios import MeanCell, RatioCell
 from pathnav.report.statistics import Interval
 
 COLUMNS = (
-    *("scorer", "schedule", "fill_to_k", "tile_px", "min_tissue", "seed", "set", "numerator", "denominator"),
+    *("scorer", "schedule", "fill_to_k", "tile_px", "min_tissue", "set", "numerator", "denominator"),
     *("mean_of_slides",),
 )
 """What a CSV with explorations has beside the columns of Mode A; `set` is the number of the lines to compare with."""

@@ -64,6 +64,8 @@ def _on_scorers(found: Explorations) -> Iterator[str]:
     rows = found.rows
     if any(row.group.model == STUB_MODEL for row in rows):
         yield f"{STUB_MODEL} is pathnav's offline stub, not a model: its rows show that the harness works, no more."
+    if any(row.group.model is None and row.slides for row in rows):
+        yield "A scorer without a model makes no requests: its calls are the tiles that it scored."
     if any(row.group.is_own(CONTROL_SCORER) for row in rows):
         yield (
             "The scorer oracle is a control that is told the truth. It is greedy by overlap, so the optimum of a "

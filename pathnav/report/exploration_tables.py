@@ -1,15 +1,27 @@
-"""Mode B as tables: hit rates beside the paper's, the K sweep, what limits a search, and effort.
+"""Mode B as tables: hit rates beside the paper's, the K sweep, what limits a search, what was kept, and effort.
 
 Every table is one ground's: rows whose denominators are the same. Rates are percent.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pathnav.cohort.protocol import MAGNIFICATIONS
 from pathnav.report.explorations import SearchRow
 from pathnav.report.grounds import Explorations, Ground
 from pathnav.report.paper_searches import PaperSearch, PaperTable, paper_hits, paper_sweep
-from pathnav.report.ratios import CONDITIONAL, EFFORTS, HITS, SEARCH, UNCONDITIONAL, Effort, MeanCell, Ratio, RatioCell
+from pathnav.report.ratios import (
+    ANSWERS,
+    CONDITIONAL,
+    EFFORTS,
+    HITS,
+    PRECISION,
+    REACH,
+    UNCONDITIONAL,
+    Effort,
+    MeanCell,
+    Ratio,
+    RatioCell,
+)
 from pathnav.report.statistics import Interval
 from pathnav.report.table import NOTHING, Entry, Line, Table
 
@@ -29,25 +41,30 @@ def exploration_tables(found: Explorations) -> list[Table]:
 
 
 def _tables(found: Explorations, ground: Ground) -> list[Table]:
-    tables = [_hit_table(found, ground, schedule) for schedule in ground.schedules if ground.has_rates]
-    tables += [_sweep_table(found, ground, ground.swept)] if ground.swept and ground.has_rates else []
-    tables += [_search_table(found, ground, level) for level in range(len(MAGNIFICATIONS))]
-    return [*tables, _effort_table(found, ground)]
+    """Return the tables of a ground; each has at most three rates with interval and n, to be read at 160 columns."""
+    tables: list[Table] = []
+    if ground.has_rates:
+        tables += [_hit_table(found, ground, schedule, ratio) for schedule in ground.schedules for ratio in HITS]
+        tables += [_sweep_table(found, ground, ground.swept)] if ground.swept else []
+        tables.append(_reach_table(found, ground))
+    tables += [_kept_table(found, ground), _answer_table(found, ground)]
+    return [*tables, *_effort_tables(found, ground)]
 
 
-def _hit_table(found: Explorations, ground: Ground, schedule: tuple[int, ...]) -> Table:
-    """Return the paper's Table I: a line a scorer, conditional and unconditional hit rates at three magnifications."""
+def _hit_table(found: Explorations, ground: Ground, schedule: tuple[int, ...], ratio: Ratio) -> Table:
+    """Return half of the paper's Table I: a line a scorer, one of the hit rates at three magnifications."""
     rows = [row for row in ground.rows if row.group.schedule == schedule]
 
     def ours(row: SearchRow) -> tuple[Entry, ...]:
-        return (_label(found, row), *(_ratio(cell) for ratio in HITS for cell in row.ratios[ratio.name]))
+        return _label(found, row), *map(_ratio, row.ratios[ratio.name])
 
     def theirs(row: PaperSearch) -> tuple[Entry, ...]:
-        return _papers(row, [*(row.conditional or ()), *row.unconditional], paper_hits())
+        return _papers(row, (row.conditional if ratio is CONDITIONAL else row.unconditional) or (), paper_hits())
 
-    header = ("scorer", *(f"{ratio.label} at {m:g}x" for ratio in (CONDITIONAL, UNCONDITIONAL) for m in MAGNIFICATIONS))
+    header = ("scorer", *(f"{ratio.label} at {magnification:g}x" for magnification in MAGNIFICATIONS))
     lines = _beside(rows, ours, _papers_of(found, ground, paper_hits().at([schedule])), theirs)
-    return Table(f"Mode B at K = {_k(schedule)}: hit rates in %, {ground.label}", header, lines, key_columns=1)
+    title = f"Mode B at K = {_k(schedule)}: {ratio.label} hit rates in %, {ground.rated_label}"
+    return Table(title, header, lines, key_columns=1)
 
 
 def _sweep_table(found: Explorations, ground: Ground, rows: Rows) -> Table:
@@ -63,7 +80,7 @@ def _sweep_table(found: Explorations, ground: Ground, rows: Rows) -> Table:
     header = ("scorer", "K", *(f"unconditional at {magnification:g}x" for magnification in MAGNIFICATIONS))
     papers = paper_sweep().at(sorted({row.group.schedule for row in rows}))
     lines = _beside(rows, ours, _papers_of(found, ground, papers), theirs)
-    return Table(f"K sweep: unconditional hit rates in %, {ground.label}", header, lines, key_columns=2)
+    return Table(f"K sweep: unconditional hit rates in %, {ground.rated_label}", header, lines, key_columns=2)
 
 
 def _papers_of(found: Explorations, ground: Ground, papers: Sequence[PaperSearch]) -> Sequence[PaperSearch]:
@@ -94,42 +111,83 @@ def _papers(row: PaperSearch, percents: Sequence[float], table: PaperTable, mark
     return Entry(f"  paper: {row.name}"), *cells
 
 
-def _search_table(found: Explorations, ground: Ground, level: int) -> Table:
-    """Return what limits a search at one magnification: the optimum, what was in reach, how scorers answered."""
-    ratios = [ratio for ratio in SEARCH if ground.has_rates or not ratio.needs_truth or ratio.name == "precision"]
-    ratios = [ratio for ratio in ratios if ground.has_truth or not ratio.needs_truth]
-    means: list[Ratio] = list(HITS) if ground.has_rates else []
+def _reach_table(found: Explorations, ground: Ground) -> Table:
+    """Return what limits a search: the optimum of its schedule, the share of it, what was in reach."""
 
-    def line(row: SearchRow) -> Line:
-        cells = [_ratio(row.ratios[ratio.name][level]) for ratio in ratios]
-        cells += [_mean_of_slides(row.ratios[ratio.name][level]) for ratio in means]
-        counts = [
+    def cells(row: SearchRow, level: int) -> Iterator[Entry]:
+        yield from (_ratio(row.ratios[ratio.name][level]) for ratio in REACH)
+
+    title = f"Reach of the search: rates in %, {ground.rated_label}"
+    return _by_level(found, ground, title, [ratio.label for ratio in REACH], cells)
+
+
+def _kept_table(found: Explorations, ground: Ground) -> Table:
+    """Return how many tiles were kept and, as far as the truth is known, how well: by tile and by slide."""
+    ratios = [PRECISION] if ground.has_truth else []
+    means = HITS if ground.has_rates else ()
+
+    def cells(row: SearchRow, level: int) -> Iterator[Entry]:
+        yield Entry(f"{row.total(lambda one: one.levels[level].kept):,}")
+        yield from (_ratio(row.ratios[ratio.name][level]) for ratio in ratios)
+        yield from (_mean_of_slides(row.ratios[ratio.name][level]) for ratio in means)
+
+    header = ["kept", *(one.label for one in ratios), *(f"{one.label}, mean of slides" for one in means)]
+    title = f"Kept tiles: counts{', rates in %' * ground.has_truth}, {ground.rated_label}"
+    return _by_level(found, ground, title, header, cells)
+
+
+def _answer_table(found: Explorations, ground: Ground) -> Table:
+    """Return how scorers answered; slides without truth count as well."""
+
+    def cells(row: SearchRow, level: int) -> Iterator[Entry]:
+        yield from (_ratio(row.ratios[ratio.name][level]) for ratio in ANSWERS)
+        for count in (
             row.total(lambda one: one.levels[level].tiles),
             row.total(lambda one: one.levels[level].scored),
             row.total(lambda one: one.levels[level].unparsed),
-            row.total(lambda one: one.levels[level].kept),
-        ]
-        return Line(
-            (_label(found, row), Entry(_k(row.group.schedule)), *cells, *(Entry(f"{count:,}") for count in counts))
-        )
+        ):
+            yield Entry(f"{count:,}")
 
-    slide_means = (f"{ratio.label}, mean of slides" for ratio in means)
-    header = ("scorer", "K", *(ratio.label for ratio in ratios), *slide_means, "tiles", "scored", "unparsed", "kept")
-    title = f"Search at {MAGNIFICATIONS[level]:g}x: rates in %, counts of tiles, {ground.label}"
-    return Table(title, header, tuple(map(line, ground.rows)), key_columns=2)
+    header = [*(ratio.label for ratio in ANSWERS), "tiles", "scored", "unparsed"]
+    return _by_level(found, ground, f"Answers: rates in %, counts of tiles, {ground.label}", header, cells)
 
 
-def _effort_table(found: Explorations, ground: Ground) -> Table:
-    asks_models = any(row.group.model is not None for row in ground.rows)
-    efforts = [effort for effort in EFFORTS if asks_models or not effort.models_only]
+def _by_level(
+    found: Explorations,
+    ground: Ground,
+    title: str,
+    header: Sequence[str],
+    cells: Callable[[SearchRow, int], Iterable[Entry]],
+) -> Table:
+    """Return a table with a line a magnification and row: those of one magnification stand together."""
 
+    def line(row: SearchRow, level: int) -> Line:
+        named = Entry(f"{MAGNIFICATIONS[level]:g}x"), _label(found, row), Entry(_k(row.group.schedule))
+        return Line((*named, *cells(row, level)))
+
+    lines = tuple(line(row, level) for level in range(len(MAGNIFICATIONS)) for row in ground.rows)
+    return Table(title, ("at", "scorer", "K", *header), lines, key_columns=3)
+
+
+def _effort_tables(found: Explorations, ground: Ground) -> list[Table]:
+    """Return what a slide took, and what models were sent and answered, where there are any."""
+    printed = [effort for effort in EFFORTS if effort.is_printed]
+    work = [effort for effort in printed if not effort.models_only]
+    tables = [_effort_table(found, ground.rows, f"Effort, mean per slide, {ground.label}", work)]
+    asking = [row for row in ground.rows if row.group.model is not None]
+    sent = [effort for effort in printed if effort.models_only]
+    title = f"Models: what they were sent and answered, mean per slide, {ground.label}"
+    return [*tables, *([_effort_table(found, asking, title, sent)] if asking else [])]
+
+
+def _effort_table(found: Explorations, rows: Rows, title: str, efforts: Sequence[Effort]) -> Table:
     def line(row: SearchRow) -> Line:
         cells = (_effort(row.efforts[effort.name], effort, len(row.slides)) for effort in efforts)
         n = Entry(f"{len(row.slides)}/{len(row.lost)}")
         return Line((_label(found, row), Entry(_k(row.group.schedule)), n, *cells))
 
     header = ("scorer", "K", "n slides/lost", *(effort.label for effort in efforts))
-    return Table(f"Effort, mean per slide, {ground.label}", header, tuple(map(line, ground.rows)), key_columns=3)
+    return Table(title, header, tuple(map(line, rows)), key_columns=3)
 
 
 def _label(found: Explorations, row: SearchRow) -> Entry:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pathnav.errors import ConfigError, RecordError
 from pathnav.geometry import Box
+from pathnav.report.own_files import KEPT_FORMAT
+from pathnav.run.record import write_bytes_atomic
 
-KEPT_FORMAT = "pathnav-kept-tiles-1"
 COLOURS = ([255, 200, 0], [255, 120, 0], [200, 0, 0])
 """Outlines at 2.5x, 10x and 40x."""
 
@@ -63,30 +63,10 @@ def _ring(box: Box, corner: tuple[float, float]) -> list[list[float]]:
     return [[left, top], [right, top], [right, bottom], [left, bottom], [left, top]]
 
 
-def refuse_foreign(path: Path) -> None:
-    """Refuse to replace a file that is not one of these: a slip of the pen must not cost anyone an annotation.
-
-    Raises:
-        ConfigError: If there is such a file.
-    """
-    if not path.exists():
-        return
-    try:
-        with path.open("rb") as file:
-            start = file.read(len(KEPT_FORMAT) + 40)
-    except OSError as error:
-        raise ConfigError(f"--geojson {path} exists and cannot be read: {error.strerror or error}") from error
-    if KEPT_FORMAT.encode() not in start:
-        raise ConfigError(f"--geojson {path} exists and was not written by pathnav; name another file")
-
-
 def write_kept_tiles(path: Path, result: Mapping[str, Any], corner: tuple[float, float] = (0.0, 0.0)) -> None:
-    """Write the kept tiles to a file.
+    """Write the kept tiles to a file, readable by its owner only.
 
     Raises:
         RecordError: If it cannot be written.
     """
-    try:
-        path.write_text(json.dumps(kept_tiles(result, corner), allow_nan=False), encoding="utf-8")
-    except OSError as error:
-        raise RecordError(f"{path} cannot be written: {error.strerror or error}") from error
+    write_bytes_atomic(path, json.dumps(kept_tiles(result, corner), allow_nan=False).encode())

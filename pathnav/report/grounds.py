@@ -24,12 +24,14 @@ class Ground:
         rows: The rows, in the order of print.
         missing: Slides of the run that these rows lack, by name, each with why.
         label: Over which slides and tiles, as titles say it.
+        rated_label: The same for hit rates, which speak of slides with positive tiles alone.
     """
 
     number: int
     rows: tuple[SearchRow, ...]
     missing: Mapping[str, str]
     label: str = ""
+    rated_label: str = ""
 
     @property
     def slides(self) -> tuple[ExplorationResult, ...]:
@@ -164,13 +166,20 @@ def _missing(rows: Sequence[SearchRow], known: Mapping[str, str], otherwise: str
 def _labelled(grounds: Sequence[Ground], n_slides: int) -> tuple[Ground, ...]:
     """Return the grounds with what their titles say: tiles and set only where there are several."""
     several_tiles = len({ground.rows[0].group.tile_px for ground in grounds}) > 1
-    labels = []
+    labelled = []
     for ground in grounds:
-        parts = [_over(ground, n_slides)]
-        parts += [f"tiles of {ground.rows[0].group.tile_px} px"] if several_tiles else []
+        over = _over(ground, n_slides)
+        parts = [f"tiles of {ground.rows[0].group.tile_px} px"] if several_tiles else []
         parts += [f"set {ground.number}"] if len(grounds) > 1 else []
-        labels.append(", ".join(parts))
-    return tuple(replace(ground, label=label) for ground, label in zip(grounds, labels, strict=True))
+        rated = ", ".join([over, *_rated(ground), *parts])
+        labelled.append(replace(ground, label=", ".join([over, *parts]), rated_label=rated))
+    return tuple(labelled)
+
+
+def _rated(ground: Ground) -> list[str]:
+    """Return how many slides of a ground its hit rates speak of, where these are not all."""
+    n = sum(slide.has_tumour for slide in ground.slides)
+    return [f"{n} of them with positive tiles"] if 0 < n < len(ground.slides) else []
 
 
 def _over(ground: Ground, n_slides: int) -> str:

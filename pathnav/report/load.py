@@ -54,6 +54,7 @@ class EpisodeResult(Record):
     controls: dict[str, Any] = Field(default_factory=dict)
     model: str | None = None
     decoding: dict[str, Any] | None = None
+    seed: int = 0
     repeat: int = 0
     outcome: Outcome
     box: BoxList | None = None
@@ -161,7 +162,9 @@ def load_run(folder: str | Path) -> RunRecord:
     """
     path = Path(folder)
     if not path.is_dir():
-        raise RecordError(f"{path} is not a folder; expected one that `pathnav run` or `pathnav locate --out` wrote")
+        raise RecordError(
+            f"{path} is not a folder; expected one that `pathnav run`, or `locate` or `explore` with --out, wrote"
+        )
     home = RunFolder(path)
     description = home.description()
     keys, earlier = _keys(home, description, "episodes"), _keys(home, description, "earlier_episodes")

@@ -68,11 +68,13 @@ def _apart(rows: Sequence[Row], name_controls: bool) -> Iterator[tuple[Row, tupl
     """Yield rows of one name and model with what tells them apart: settings, origin, and a hash where those do not."""
     settings = differing([flat_variant(row.variant) for row in rows])
     mixed_origins = len({row.group.is_shipped for row in rows}) > 1
+    mixed_seeds = len({row.group.seed for row in rows}) > 1
     said = [
         (
             *model_words(row.group.model),
             *([controls_text(row.controls) or "no control"] if name_controls else []),
             *settings_words(flat_variant(row.variant), settings),
+            *([f"seed {row.group.seed}"] if mixed_seeds else []),
             *_origin(row, mixed_origins),
         )
         for row in rows

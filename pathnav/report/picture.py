@@ -1,17 +1,21 @@
 """The trajectory picture: where an agent looked, what it answered, and where the target was."""
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from pathnav.cohort.query import Query
 from pathnav.errors import RecordError
 from pathnav.geometry import Box, iou
 from pathnav.report.figure import MIN_SIDE_PX, REFERENCE_SIDE_PX, Figure, Trajectory
 from pathnav.report.load import EpisodeResult, load_result
+from pathnav.report.own_files import PICTURE_KEY, PICTURE_MARK
 from pathnav.report.record_parts import SlideRecord
 from pathnav.run.folder import RunFolder
+from pathnav.run.record import write_bytes_atomic
 from pathnav.slide import Slide, open_slide
 
 
@@ -115,6 +119,21 @@ def draw_result(
         title=title or f"{Path(result.slide.path).name}, {_who(result)}",
         note=_note(result),
     )
+
+
+def write_picture(path: Path, picture: Image.Image) -> None:
+    """Write a picture as PNG, with a text in it that says who wrote it: such a file may be written over later.
+
+    It shows the slide's pixels, so it is readable by its owner only.
+
+    Raises:
+        RecordError: If it cannot be written.
+    """
+    mark = PngInfo()
+    mark.add_text(PICTURE_KEY, PICTURE_MARK)
+    encoded = io.BytesIO()
+    picture.save(encoded, format="PNG", pnginfo=mark)
+    write_bytes_atomic(path, encoded.getvalue())
 
 
 def _open_again(recorded: SlideRecord, path: str) -> Slide:

@@ -37,15 +37,17 @@ class Ratio:
 CONDITIONAL = Ratio("conditional_hit", "conditional", lambda c: c.kept_positives, lambda c: c.reachable)
 UNCONDITIONAL = Ratio("unconditional_hit", "unconditional", lambda c: c.kept_positives, lambda c: c.positives)
 HITS = (CONDITIONAL, UNCONDITIONAL)
-SEARCH = (
+REACH = (
     Ratio("optimum_hit", "optimum", lambda c: c.optimum_positives, lambda c: c.positives),
     Ratio("oracle_normalised", "oracle-normalised", lambda c: c.kept_positives, lambda c: c.optimum_positives),
     Ratio("reachable_share", "reachable", lambda c: c.reachable, lambda c: c.positives),
-    Ratio("precision", "precision", lambda c: c.kept_positives, lambda c: c.kept, lambda slide: slide.has_truth),
+)
+PRECISION = Ratio("precision", "precision", lambda c: c.kept_positives, lambda c: c.kept, lambda slide: slide.has_truth)
+ANSWERS = (
     Ratio("yes_rate", "yes rate", lambda c: c.yes, lambda c: c.scored, lambda slide: True, needs_truth=False),
     Ratio("tie_rate", "tie rate", lambda c: c.tied, lambda c: c.candidates, lambda slide: True, needs_truth=False),
 )
-RATIOS = HITS + SEARCH
+RATIOS = (*HITS, *REACH, PRECISION, *ANSWERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,7 @@ class Effort:
         digits: Decimals in print.
         models_only: Whether it applies to scorers that ask a model alone.
         unit: What is divided by in print, as the heading says; JSON and CSV keep the value.
+        is_printed: Whether it stands in a table; what another table tells stands in JSON and CSV alone.
     """
 
     name: str
@@ -149,12 +152,13 @@ class Effort:
     digits: int = 1
     models_only: bool = False
     unit: float = 1
+    is_printed: bool = True
 
 
 EFFORTS = (
     Effort("tiles_scored", "tiles scored", lambda e: e.scored),
     Effort("tiles_kept", "tiles kept", lambda e: sum(level.kept for level in e.levels)),
-    Effort("unparsed", "unparsed", lambda e: e.unparsed),
+    Effort("unparsed", "unparsed", lambda e: e.unparsed, is_printed=False),
     Effort("calls", "calls", lambda e: e.calls),
     Effort("images_sent", "images sent", lambda e: e.images_sent, models_only=True),
     Effort("bytes_sent", "MB sent", lambda e: e.bytes_sent, models_only=True, unit=1e6),

@@ -92,8 +92,8 @@ def _piped(table: Table) -> str:
 
 COLUMNS = (
     *("source", "magnification", "agent", "pathnavs_own", "origin", "model", "budget", "budget_name", "configuration"),
-    *("controls", "version", "settings", "decoding", "unbudgeted", "metric", "value", "low", "high", "n_slides"),
-    *("n_queries", "n_infra", "n_unknown", "few_slides", "sd_repeats", "reference", "p", "p_holm", "note"),
+    *("controls", "seed", "version", "settings", "decoding", "unbudgeted", "metric", "value", "low", "high"),
+    *("n_slides", "n_queries", "n_infra", "n_unknown", "few_slides", "sd_repeats", "reference", "p", "p_holm", "note"),
 )
 
 

@@ -108,6 +108,7 @@ class Group:
         budget: ROIs.
         configuration: Hash of code, version, settings, views, prompts, tools, model and decoding.
         controls: The controls, as one JSON text: rows under different controls were asked different things.
+        seed: Of the run: a sweep may have several.
     """
 
     magnification: float
@@ -117,6 +118,7 @@ class Group:
     budget: int
     configuration: str
     controls: str
+    seed: int = 0
 
     @classmethod
     def of(cls, episode: EpisodeResult) -> "Group":
@@ -126,17 +128,18 @@ class Group:
         name = JITTERED_PARENT if is_jittered_parent else episode.agent
         controls = json.dumps({name: value for name, value in episode.controls.items() if value}, sort_keys=True)
         experiment = episode.experiment
-        return cls(asked.magnification, name, shipped, episode.model, asked.budget, experiment, controls)
+        named = asked.magnification, name, shipped, episode.model
+        return cls(*named, asked.budget, experiment, controls, episode.seed)
 
     def is_own(self, name: str) -> bool:
         """Return whether this is pathnav's own agent of that name."""
         return self.is_shipped and self.agent == name
 
     @property
-    def sort_key(self) -> tuple[float, str, bool, str, int, str, str]:
+    def sort_key(self) -> tuple[float, str, bool, str, int, str, str, int]:
         """A full order, in which pathnav's own come first and no model before any."""
         named = self.magnification, self.agent, not self.is_shipped, self.model or ""
-        return *named, self.budget, self.configuration, self.controls
+        return *named, self.budget, self.configuration, self.controls, self.seed
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,11 @@ def make_report(folder: str | Path) -> Report:
     Raises:
         RecordError: If the folder is not a run's, or one of its files is damaged or foreign.
     """
-    run = load_run(folder)
+    return report_of(load_run(folder))
+
+
+def report_of(run: RunRecord) -> Report:
+    """Return the report of a run's record."""
     rows = tuple(sorted(score_rows(run.results), key=_place))
     explorations = explorations_of(run)
     report = Report(run, rows, tuple(compare(rows)), (), explorations)

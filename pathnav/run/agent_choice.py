@@ -14,9 +14,6 @@ from pathnav.run.plugin_identity import code_of, package_of, resolved, settings_
 if TYPE_CHECKING:
     from pathnav.model import ChatSettings
 
-DECODING = ("temperature", "top_p", "max_tokens", "seed", "image_detail")
-"""Fields of `ChatSettings` that change an answer; without a seed of its own a model is sent the episode's."""
-
 
 @dataclass(frozen=True)
 class AgentChoice:
@@ -130,9 +127,7 @@ class AgentChoice:
     @property
     def decoding(self) -> dict[str, Any] | None:
         """How the model answers, None without a model."""
-        if self.model is None:
-            return None
-        return {field: getattr(self.model, field) for field in DECODING}
+        return None if self.model is None else self.model.decoding
 
 
 def loaded(agent: str | type | Plugin) -> Plugin:

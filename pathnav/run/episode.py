@@ -4,8 +4,11 @@ import contextlib
 import dataclasses
 import logging
 import sqlite3
+import threading
 import time
 import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pathnav.errors import (
@@ -15,12 +18,14 @@ from pathnav.errors import (
     PathnavError,
     PluginError,
     RecordError,
+    RunStopped,
     SlideError,
 )
 from pathnav.localise.environment import Environment
 from pathnav.localise.oracle import Oracle
 from pathnav.localise.outcome import Outcome
 from pathnav.localise.views import ViewSettings
+from pathnav.model.terms import Terms
 from pathnav.run.caught import Failed, caught
 from pathnav.run.folder import CHECKPOINT, RESULT_FILE, RunFolder
 from pathnav.run.ledger import seconds_before
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+STOPPED = "stopped by Ctrl-C"
 _NOT_THE_AGENTS = (SlideError, ModelError, RecordError, MemoryError, sqlite3.Error)
 """Failures that say nothing about an agent, from wherever they come."""
 
@@ -51,13 +57,37 @@ def kept_result(folder: RunFolder, key: str) -> JsonObject | None:
     return result if result is not None and Outcome(result["outcome"]).is_agents else None
 
 
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """What an attempt at an episode is bound to, and how another thread ends it.
+
+    Args:
+        minutes: After so many minutes a failed request is not repeated; None for never.
+        is_ours: Whether the episode is still held for this process: another one's result is never written over.
+        abandon: Records the episode as interrupted; does nothing once it has ended.
+    """
+
+    minutes: float | None = None
+    is_ours: Callable[[], bool] = lambda: True
+    abandon: Callable[[], None] = field(default=lambda: None)
+
+    def check(self) -> None:
+        """Refuse to go on with an episode that is another process's by now.
+
+        Raises:
+            RunStopped: If it is.
+        """
+        if not self.is_ours():
+            raise RunStopped("another process has taken this episode over")
+
+
 def run_episode(
     episode: Episode,
     folder: RunFolder,
     slides: OpenSlides,
     chat: "ChatClient | None" = None,
     *,
-    answered: bool = False,
+    attempt: Attempt | None = None,
 ) -> JsonObject:
     """Run an episode to its end and return its result; one that is finished already is returned as it is.
 
@@ -68,20 +98,20 @@ def run_episode(
     - The conversation grows longer than the model takes, and the agent does not see to it: `context_overflow`.
     - A user's agent raises an error of its own, or lets a refusal escape: the report that it made stands, without one
       the outcome is `no_report`, and `reason` tells the error. It is the agent's failure and is scored as one.
+    - The run is stopped, by a guard, an outage or Ctrl-C: `interrupted`, whatever the agent made of the question that
+      was not asked any more; it goes on next time.
 
     Args:
         episode: What to run.
         folder: An open run folder.
         slides: Where the episode's slide is opened, or open already.
-        chat: The client of the agent's endpoint; one client serves a whole run.
-        answered: Whether the endpoint has answered before in this run, so that being out of reach is a failure like
-            any other.
+        chat: The client of the agent's endpoint.
+        attempt: What it is bound to; default: nothing.
 
     Returns: The `pathnav-result-1` object, which is also written to `result.json`.
 
     Raises:
-        EndpointUnreachable: If the endpoint cannot be reached and never answered: nothing was learnt, no result is
-            written.
+        EndpointUnreachable: If the endpoint cannot be reached and never answered: no result is written.
         KeyboardInterrupt: After the outcome `interrupted` was written.
         RecordError: If the record cannot be written.
     """
@@ -90,45 +120,79 @@ def run_episode(
         return kept
     place = folder.make_episode(episode.key)
     with EventLog(place / "events.jsonl", secret=episode.agent.secret) as log:
-        return _Run(episode, folder, log, slides).to_the_end(chat, answered)
+        return _Run(episode, folder, log, slides, attempt or Attempt()).to_the_end(chat)
 
 
 class _Run:
     """One attempt at an episode."""
 
-    def __init__(self, episode: Episode, folder: RunFolder, log: EventLog, slides: OpenSlides) -> None:
-        self.episode, self.log, self.slides = episode, log, slides
+    def __init__(
+        self, episode: Episode, folder: RunFolder, log: EventLog, slides: OpenSlides, attempt: Attempt
+    ) -> None:
+        self.episode, self.log, self.slides, self.attempt = episode, log, slides, attempt
         self.place = log.path.parent
         self.recorder = RunRecorder(log, folder.images, resumes=episode.agent.resumes)
         self.environment: Environment | None = None
         self.entered = False
         self.secret = episode.agent.secret
+        self.before_s, self.started = seconds_before(log), time.monotonic()
+        until_s = None if attempt.minutes is None else self.started + attempt.minutes * 60
+        self.terms = Terms(until_s, attempt.check, self._note_failed_call)
+        self.failed_calls = 0
+        self.ending = threading.Lock()
+        self.has_ended = False
 
-    def to_the_end(self, chat: "ChatClient | None", answered: bool) -> JsonObject:
+    def to_the_end(self, chat: "ChatClient | None") -> JsonObject:
         """Run, write the result, and return it."""
-        before_s, started = seconds_before(self.log), time.monotonic()
-        ended = caught(lambda: self._drive(chat))
-        outcome, reason = (ended, None) if isinstance(ended, Outcome) else self._failed(ended.error, answered)
-        whole = {
-            **result_of(self.episode, self.environment, self.recorder, outcome),
-            "reason": reason,
-            "seconds": round(before_s + time.monotonic() - started, 3),
-        }
-        result: JsonObject = redacted(whole, self.secret)
-        self._write(result, outcome)
+        self.attempt.abandon = self.abandon
+        ended = caught(lambda: self._drive(None if chat is None else chat.under(self.terms)))
+        self.attempt.abandon = _nothing  # no cycle keeps the episode's images in memory
+        with self.ending:
+            if self.has_ended:  # another thread has recorded it as interrupted
+                return self._result(Outcome.INTERRUPTED, STOPPED)
+            outcome, reason = (ended, None) if isinstance(ended, Outcome) else self._failed(ended.error)
+            if self.terms.stopped is not None:
+                outcome, reason = Outcome.INTERRUPTED, str(self.terms.stopped)
+            result = self._result(outcome, reason)
+            self._write(result, outcome)
         if isinstance(ended, Failed) and isinstance(ended.error, KeyboardInterrupt):
             raise ended.error
         return result
 
-    def _failed(self, error: BaseException, answered: bool) -> tuple[Outcome, str]:
+    def abandon(self) -> None:
+        """Record the episode as interrupted, from another thread; what its own thread does afterwards is not kept."""
+        with self.ending:
+            if not self.has_ended:
+                self._write(self._result(Outcome.INTERRUPTED, STOPPED), Outcome.INTERRUPTED)
+                self.log.close()
+
+    def _result(self, outcome: Outcome, reason: str | None) -> JsonObject:
+        whole = {
+            **result_of(self.episode, self.environment, self.recorder, outcome),
+            "reason": reason,
+            "seconds": round(self.before_s + time.monotonic() - self.started, 3),
+        }
+        result: JsonObject = redacted(whole, self.secret)
+        return result
+
+    def _note_failed_call(self, seconds: float, sentence: str) -> None:
+        """Keep that a call failed in the end."""
+        self.failed_calls += 1
+        event = {"id": f"failed:{self.recorder.attempt}:{self.failed_calls}", "kind": "failed_call"}
+        with contextlib.suppress(RecordError):
+            self.log.append({**event, "take": self.recorder.take, "seconds": round(seconds, 3), "sentence": sentence})
+
+    def _failed(self, error: BaseException) -> tuple[Outcome, str]:
         """Return outcome and reason of an episode in which something was raised; log it.
 
         Raises:
-            EndpointUnreachable: If it is that, and the endpoint has never answered.
+            EndpointUnreachable: If it is that: the endpoint has never answered, and nothing was learnt.
         """
         if isinstance(error, KeyboardInterrupt):
-            return Outcome.INTERRUPTED, "stopped by Ctrl-C"
-        if isinstance(error, EndpointUnreachable) and not answered:
+            return Outcome.INTERRUPTED, STOPPED
+        if isinstance(error, RunStopped):
+            return Outcome.INTERRUPTED, str(error)
+        if isinstance(error, EndpointUnreachable):
             raise error
         self._log_failure(error)
         return self._ending_of(error), sentence(error)
@@ -194,13 +258,20 @@ class _Run:
             )
 
     def _write(self, result: JsonObject, outcome: Outcome) -> None:
-        """Write how it ended; a checkpoint that will not be resumed from goes."""
+        """Write how it ended, unless another process is at it by now; a checkpoint that is of no use any more goes."""
+        self.has_ended = True
+        if not self.attempt.is_ours():
+            return
         event = {"id": f"outcome:{self.recorder.attempt}", "kind": "outcome", "take": self.recorder.take}
         self.log.append({**event, "outcome": str(outcome), "reason": result["reason"]})
         write_json_atomic(self.place / RESULT_FILE, result)
         if outcome.is_agents:
             for path in self.place.glob(f"{CHECKPOINT}*"):
                 path.unlink(missing_ok=True)
+
+
+def _nothing() -> None:
+    """Do what is left to do for an episode that has ended."""
 
 
 def _views(agent: object, *, blank: bool) -> ViewSettings:

@@ -2,12 +2,13 @@
 
 import functools
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pathnav.cohort.protocol import MAX_TILE_PX, MIN_TISSUE, TILE_PX
 from pathnav.errors import ConfigError
 from pathnav.explore.schedule import Schedule
+from pathnav.model.prices import Prices, shipped_prices
 from pathnav.run.case import SlideFacts, SlideSource
 from pathnav.run.key import hashed
 from pathnav.run.scorer_choice import ScorerChoice
@@ -63,6 +64,8 @@ class Search:
         schedules: K by level, one or more.
         tiles: Which tiles.
         seed: Orders the equals.
+        is_alone: Whether it is all that was asked for: a scorer that breaks its contract at once is then an error.
+        prices: What tokens cost; changes no score, so it is not in the key.
 
     Raises:
         ConfigError: If the seed is negative, or the oracle is asked what nobody knows.
@@ -75,6 +78,8 @@ class Search:
     schedules: tuple[Schedule, ...]
     tiles: TileSettings = TileSettings()
     seed: int = 0
+    is_alone: bool = False
+    prices: Prices = field(default_factory=shipped_prices, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.seed < 0:

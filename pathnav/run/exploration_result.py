@@ -1,14 +1,17 @@
 """The result of a search with one schedule, `pathnav-exploration-1`: all that tables and QuPath need, without times."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pathnav import __version__
+from pathnav.cohort.protocol import MIN_IMAGE_SIDE_PX
 from pathnav.run.exploration import Search
 from pathnav.run.folder import EXPLORATION_FORMAT
+from pathnav.run.ledger import cost_fields
 from pathnav.run.record import JsonObject
 
 if TYPE_CHECKING:
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
 
 PRINTED = ("format", "outcome", "scorer", "schedule", "calls", "unparsed", "levels", "tokens", "cost_usd", "seconds")
 """What `explore --json` prints of a result, beside `calls_now` and `out`."""
+
+_COSTS = {"images_sent": "images_sent", "bytes_sent": "bytes_sent", "retries": "retries", "call_seconds": "seconds"}
+"""Costs of a result, each with its name in the detail of a scored tile."""
 
 PRINTED_OF_LEVEL = (
     *("magnification", "tiles", "scored", "yes", "kept", "kept_boxes", "positives", "reachable", "kept_positives"),
@@ -44,6 +50,11 @@ class Found:
     schedule: "Schedule"
     positives: "Sequence[Flags] | None"
     details: Sequence[Mapping[str, Any] | None]
+
+
+def shown_tile_px(tile_px: int) -> int:
+    """Return the side of a tile's image as a model is sent it: small ones are enlarged by a whole factor."""
+    return tile_px * math.ceil(MIN_IMAGE_SIDE_PX / tile_px)
 
 
 def asked(search: Search, schedule: "Schedule") -> JsonObject:
@@ -81,8 +92,16 @@ def asked(search: Search, schedule: "Schedule") -> JsonObject:
 def lost(search: Search, schedule: "Schedule", outcome: str, reason: str) -> JsonObject:
     """Return the result of a search that did not come to its end."""
     nothing = dict.fromkeys(("tissue", "calls", "unparsed"))
-    costs = dict.fromkeys(("tokens", "cost_usd", "images_sent", "bytes_sent", "retries"))
-    return {**asked(search, schedule), "outcome": outcome, "reason": reason, **nothing, "levels": [], **costs}
+    return {
+        **asked(search, schedule),
+        "outcome": outcome,
+        "reason": reason,
+        **nothing,
+        "levels": [],
+        **dict.fromkeys(("tokens", *_COSTS, "pixels_sent", "cost_usd")),
+        "cost_unknown": "the search did not come to its end" if search.scorer.model else None,
+        "prices_date": None,
+    }
 
 
 def finished(search: Search, found: Found) -> JsonObject:
@@ -105,7 +124,7 @@ def finished(search: Search, found: Found) -> JsonObject:
         "calls": selection.requests,
         "unparsed": sum(one.unparsed for one in counts),
         "levels": levels,
-        **_costs(search, found.details),
+        **_costs(search, found.details, selection.requests),
     }
 
 
@@ -162,29 +181,37 @@ def details_of(
     return details
 
 
-def _costs(search: Search, details: Sequence[Mapping[str, Any] | None]) -> JsonObject:
+def _costs(search: Search, details: Sequence[Mapping[str, Any] | None], calls: int) -> JsonObject:
     """Return what the calls cost that a result rests on; null where a scorer asks no model or a server does not say."""
-    if search.scorer.model is None:
-        return dict.fromkeys(("tokens", "cost_usd", "images_sent", "bytes_sent", "retries"))
-    tokens = [(detail or {}).get("tokens") for detail in details]
-    known = all(isinstance(one, Mapping) for one in tokens)
-    counted = {
-        side: sum(one[side] for one in tokens if isinstance(one, Mapping)) for side in ("input", "output") if known
-    }
+    model = search.scorer.model.model if search.scorer.model else None
+    if model is None:
+        return {**dict.fromkeys(("tokens", *_COSTS, "pixels_sent")), **cost_fields(None, 0, None, search.prices)}
+    usages = [usage for detail in details if isinstance(usage := (detail or {}).get("tokens"), Mapping)]
+    tokens: dict[str, int] | None = None
+    if len(usages) == len(details):
+        tokens = {side: sum(usage[side] for usage in usages) for side in ("input", "output")}
     return {
-        "tokens": counted or None,
-        "cost_usd": None,
-        "images_sent": _sum(details, "images_sent") if details else None,
-        "bytes_sent": _sum(details, "bytes_sent") if details else None,
-        "retries": _sum(details, "retries") if details else None,
+        "tokens": tokens,
+        **(costs := {name: _sum(details, of) for name, of in _COSTS.items()}),
+        "pixels_sent": _pixels(search, costs["images_sent"]),
+        **cost_fields(model, calls, tokens, search.prices),
     }
 
 
-def _sum(details: Iterable[Mapping[str, Any] | None], name: str) -> int | None:
-    """Return the sum of a number over details, None where one lacks it."""
+def _pixels(search: Search, images: int | float | None) -> int | None:
+    """Return the pixels of so many images of tiles; None where another's scorer made them."""
+    from pathnav.explore.vlm import VlmScorer
+
+    if images is None or not issubclass(search.scorer.plugin.cls, VlmScorer):
+        return None
+    return int(images) * shown_tile_px(search.tiles.tile_px) ** 2
+
+
+def _sum(details: Sequence[Mapping[str, Any] | None], name: str) -> int | float | None:
+    """Return the sum of a number over details; None without any, and where one lacks it."""
     found = [(detail or {}).get(name) for detail in details]
-    whole = [number for number in found if type(number) is int]
-    return sum(whole) if len(whole) == len(found) else None
+    known = [number for number in found if isinstance(number, int | float) and not isinstance(number, bool)]
+    return round(sum(known), 3) if found and len(known) == len(found) else None
 
 
 def printed(result: JsonObject, calls_now: int, out: str | None) -> dict[str, Any]:

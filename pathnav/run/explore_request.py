@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pathnav.cohort.protocol import SCHEDULE
-from pathnav.errors import ConfigError, RecordError
+from pathnav.errors import ConfigError, PluginError, RecordError
 from pathnav.explore.schedule import Schedule
 from pathnav.model import ChatSettings
 from pathnav.plugins import Plugin
@@ -89,7 +89,8 @@ class ExploreRequest:
             notify: Is told, in one line, what is odd about slide and annotation.
 
         Raises:
-            PathnavError: If something in the request is wrong; nothing is written then.
+            PathnavError: If something in the request is wrong, a scorer that breaks its contract before it has scored a
+                tile included; nothing is written then.
             KeyboardInterrupt: After the search was recorded as interrupted.
         """
         folder = RunFolder(self.out) if self.out is not None else None
@@ -102,7 +103,11 @@ class ExploreRequest:
             choice = ScorerChoice.of(plugin, self.options, model, seed=self.seed, concurrency=self.concurrency)
             search = self._search(choice, slides, notify)
             with kept_or_temporary(folder) as home:
-                done = run_plan([search], home, self._description(home.path.name, search), slides, on_progress)
+                try:
+                    done = run_plan([search], home, self._description(home.path.name, search), slides, on_progress)
+                except PluginError:
+                    home.undo()
+                    raise
                 result = home.result(search.keys[0], EXPLORATION_FORMAT)
         if result is None:
             raise RecordError(f"the result of the search {search.keys[0]} is gone: something else removed it")
@@ -114,7 +119,7 @@ class ExploreRequest:
             notify(f"warning: {warning}")
         self.tiles.check(slides.get(self.source))
         truth = self.truth.read(slides.get(self.source), notify)
-        return Search(self.source, facts, truth, scorer, (self.schedule,), self.tiles, self.seed)
+        return Search(self.source, facts, truth, scorer, (self.schedule,), self.tiles, self.seed, is_alone=True)
 
     def _description(self, name: str, search: Search) -> JsonObject:
         """Return what `run.json` says of the search: the request as resolved, without a key."""

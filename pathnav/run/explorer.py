@@ -1,5 +1,6 @@
 """Run one search and write down how it ended, whatever happens; a search that was stopped goes on from its scores."""
 
+import functools
 import logging
 import time
 import traceback
@@ -7,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pathnav.errors import EndpointUnreachable, SlideError
+from pathnav.errors import EndpointUnreachable, PluginError, RunStopped, SlideError
 from pathnav.run.caught import Failed, caught
 from pathnav.run.episode import sentence
 from pathnav.run.exploration import Search
@@ -89,7 +90,8 @@ def run_search(
     """Run a search to its end and return its results; schedules that are finished already are kept as they are.
 
     The scores of a slide that was stopped half way are in the folder's store: they are not asked for again. Whatever
-    goes wrong is no answer of the scorer: the outcome is `infra_error`, and the next run goes on.
+    goes wrong is no answer of the scorer: the outcome is `infra_error`, and the next run goes on. So it is where the
+    scorer breaks its contract: no score of that batch is stored, the reason names the scorer and its file.
 
     Args:
         search: What to run.
@@ -101,6 +103,8 @@ def run_search(
 
     Raises:
         EndpointUnreachable: If the endpoint cannot be reached and never answered; no result is written.
+        PluginError: If a user's scorer breaks its contract before it has scored a tile, and nothing else was asked for;
+            no result is written.
         KeyboardInterrupt: After the outcome `interrupted` was written.
         RecordError: If the record cannot be written.
     """
@@ -117,6 +121,8 @@ class _Desk:
     def __init__(self, search: Search, folder: RunFolder, on_tiles: OnTiles | None) -> None:
         self.search, self.folder, self.on_tiles = search, folder, on_tiles
         self.calls_now = 0
+        self._scored = False
+        self._latest: tuple[float, int] | None = None
 
     def to_the_end(
         self, due: "list[Schedule]", trees: Trees, chat: "ChatClient | None", answered: bool
@@ -128,11 +134,18 @@ class _Desk:
             error = ended.error
             if isinstance(error, EndpointUnreachable) and not answered:
                 raise error
+            if isinstance(error, PluginError) and self._is_unusable:
+                raise PluginError(redacted(str(error), self.search.scorer.secret)) from error
             ended = self._lost(due, error)
             if isinstance(error, KeyboardInterrupt):
                 self._write(ended, started)
                 raise error
         return self._write(ended, started)
+
+    @property
+    def _is_unusable(self) -> bool:
+        """Whether a broken contract of the scorer leaves nothing to record."""
+        return self.search.is_alone and not self.search.scorer.is_pathnavs and not self._scored
 
     def _drive(self, due: "list[Schedule]", trees: Trees, chat: "ChatClient | None") -> "dict[Schedule, JsonObject]":
         """Score what is not scored yet and return the results."""
@@ -147,7 +160,8 @@ class _Desk:
             scorer.accept_truth(overlaps)  # type: ignore[attr-defined]  # the oracle's very class
         configuration = search.scorer.configured(scorer, tree.tile_px)
         positives = [positives_of(level) for level in overlaps] if overlaps else None
-        with ScoreStore(self.folder.scores()) as store:
+        clean = functools.partial(redacted, secret=search.scorer.secret)
+        with ScoreStore(self.folder.scores(), clean=clean) as store:
             found = explore(
                 tree,
                 scorer,
@@ -175,6 +189,8 @@ class _Desk:
 
     def _tell(self, magnification: float, done: int, total: int, calls: int) -> None:
         self.calls_now = calls
+        before, self._latest = self._latest, (magnification, done)
+        self._scored |= before is not None and before[0] == magnification and before[1] < done
         if self.on_tiles is not None:
             self.on_tiles(magnification, done, total)
 
@@ -182,6 +198,8 @@ class _Desk:
         """Return the results of a search that was stopped."""
         if isinstance(error, KeyboardInterrupt):
             outcome, reason = "interrupted", "stopped by Ctrl-C"
+        elif isinstance(error, RunStopped):
+            outcome, reason = "interrupted", sentence(error)
         else:
             outcome, reason = "infra_error", sentence(error)
             lines = redacted("".join(traceback.format_exception(error)), self.search.scorer.secret)

@@ -1,10 +1,10 @@
 """The one text of a setting, so that equal settings make equal keys."""
 
 import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from pathnav.cohort.canonical import canonical_text
 from pathnav.errors import ConfigError
 
 KEY_DIGITS = 20
@@ -18,7 +18,7 @@ def canonical_json(document: Mapping[str, Any]) -> str:
         ConfigError: If something in it has no JSON form.
     """
     try:
-        return json.dumps(_plain(document), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return canonical_text(document)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"a setting cannot be written as JSON: {error}") from error
 
@@ -30,14 +30,3 @@ def hashed(document: Mapping[str, Any]) -> str:
         ConfigError: If something in it has no JSON form.
     """
     return hashlib.sha256(canonical_json(document).encode()).hexdigest()[:KEY_DIGITS]
-
-
-def _plain(value: Any) -> Any:
-    """Return the value with `10.0` as `10`: a YAML file and an option parser write the same number differently."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value

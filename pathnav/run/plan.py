@@ -4,11 +4,12 @@ import dataclasses
 import functools
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pathnav.errors import ConfigError
 from pathnav.localise.oracle import Oracle
+from pathnav.model.prices import Prices, shipped_prices
 from pathnav.run.agent_choice import AgentChoice
 from pathnav.run.case import Case
 from pathnav.run.key import hashed
@@ -26,6 +27,7 @@ class Episode:
         agent: Who is asked.
         seed: Seeds the agent's random numbers together with the query, and is sent to servers that take one.
         repeat: Number of the repetition, from 0; changes the seed, so that repetitions differ where chance has a part.
+        prices: What tokens cost; changes no answer, so it is not in the key.
 
     Raises:
         ConfigError: If the seed is negative, or the oracle is asked what nobody knows.
@@ -35,6 +37,7 @@ class Episode:
     agent: AgentChoice
     seed: int = 0
     repeat: int = 0
+    prices: Prices = field(default_factory=shipped_prices, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.seed < 0:
@@ -69,7 +72,14 @@ class Episode:
         )
 
 
-def episodes(cases: Iterable[Case], agents: Iterable[AgentChoice], *, seed: int = 0, repeats: int = 1) -> list[Episode]:
+def episodes(
+    cases: Iterable[Case],
+    agents: Iterable[AgentChoice],
+    *,
+    seed: int = 0,
+    repeats: int = 1,
+    prices: Prices | None = None,
+) -> list[Episode]:
     """Return the episodes of a run in the order in which they run.
 
     Agents that ask a model come first: an endpoint that cannot be reached then ends the run before anything else was
@@ -77,7 +87,10 @@ def episodes(cases: Iterable[Case], agents: Iterable[AgentChoice], *, seed: int 
     two copies of one slide, is asked once.
     """
     chosen = list(agents)
-    planned = (Episode(case, agent, seed, repeat) for case in cases for agent in chosen for repeat in range(repeats))
+    known = prices or shipped_prices()
+    planned = (
+        Episode(case, agent, seed, repeat, known) for case in cases for agent in chosen for repeat in range(repeats)
+    )
     once: dict[str, Episode] = {}
     for episode in planned:
         once.setdefault(episode.key, episode)

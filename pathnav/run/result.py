@@ -10,7 +10,7 @@ from pathnav.localise.outcome import Outcome
 from pathnav.localise.report_made import Report
 from pathnav.run.case import Case
 from pathnav.run.folder import RESULT_FORMAT
-from pathnav.run.ledger import ledger
+from pathnav.run.ledger import cost_fields, ledger
 from pathnav.run.plan import Episode
 from pathnav.run.record import JsonObject
 from pathnav.run.run_recorder import RunRecorder
@@ -66,7 +66,7 @@ def result_of(
         **_answer(scored, episode.case),
         **dataclasses.asdict(scores),
         **_looks(environment, recorder),
-        **_costs(recorder),
+        **_costs(episode, recorder),
     }
 
 
@@ -77,6 +77,7 @@ def _asked(episode: Episode) -> JsonObject:
         "slide": _slide_facts(case),
         "query": {"id": case.query_id, **query_facts(case)},
         "target": case.target.box.as_list() if case.target else None,
+        "equivalents": [box.as_list() for box in case.target.equivalents] if case.target else None,
         "scored_target": case.scored_target.as_list() if case.scored_target else None,
         "target_cut": case.target_cut,
         "native_magnification": round(case.slide.native_magnification, 6),
@@ -102,6 +103,7 @@ def _slide_facts(case: Case) -> JsonObject:
     return {
         "path": case.source.path,
         "fingerprint": slide.fingerprint,
+        "whole": slide.whole.as_list(),
         "phantom": slide.phantom,
         "mpp_um": list(slide.mpp_um),
         "objective_power": slide.objective_power,
@@ -134,16 +136,21 @@ def _looks(environment: Environment | None, recorder: RunRecorder) -> JsonObject
     }
 
 
-def _costs(recorder: RunRecorder) -> JsonObject:
-    """Return what the recorded calls cost; prices are not known here."""
-    costs = ledger(recorder.events("reply"))
+def _costs(episode: Episode, recorder: RunRecorder) -> JsonObject:
+    """Return what the recorded calls cost, at the prices of now."""
+    costs = ledger(recorder.events_of_all_takes("reply"), recorder.events_of_all_takes("request"))
+    model = episode.agent.model.model if episode.agent.model else None
     return {
         "calls": costs.calls,
+        "failed_calls": costs.failed,
+        "forced_calls": costs.forced,
         "retries": costs.retries,
+        "call_seconds": costs.seconds,
         "tokens": costs.tokens,
         "images_sent": costs.images_sent,
         "pixels_sent": costs.pixels_sent,
-        "cost_usd": None,
+        "bytes_sent": costs.bytes_sent,
+        **cost_fields(model, costs.calls, costs.tokens, episode.prices),
     }
 
 

@@ -46,3 +46,7 @@ class RunRecorder:
     def events(self, kind: str) -> list[JsonObject]:
         """Return the events of a kind in this take, in their order."""
         return [event for event in self._log if event["kind"] == kind and event["take"] == self.take]
+
+    def events_of_all_takes(self, kind: str) -> list[JsonObject]:
+        """Return the events of a kind in their order, those of takes that were given up included: they cost money."""
+        return [event for event in self._log if event["kind"] == kind]

@@ -2,68 +2,23 @@
 
 import contextlib
 import os
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from pathnav.errors import EndpointUnreachable
-from pathnav.localise.outcome import Outcome
+from pathnav.errors import ConfigError, EndpointUnreachable, PluginError
 from pathnav.model import refuse_tracing
-from pathnav.run.endpoint import CONNECTIONS, ChatClients
-from pathnav.run.episode import kept_result, run_episode
-from pathnav.run.exploration import Search
-from pathnav.run.explorer import Trees, kept_exploration, run_search
+from pathnav.model.guards import Guard
+from pathnav.run.bench import Bench
+from pathnav.run.crew import Crew
+from pathnav.run.endpoint import ChatClients
 from pathnav.run.folder import RunFolder
+from pathnav.run.manner import Manner
 from pathnav.run.open_slides import OpenSlides
-from pathnav.run.plan import Episode
-from pathnav.run.record import JsonObject
+from pathnav.run.progress import OnProgress, Progress
+from pathnav.run.queue import Held, Queue
+from pathnav.run.unit import Unit, asks_model, chosen_model, due_keys, size
 
-if TYPE_CHECKING:
-    from pathnav.model import ChatClient, ChatSettings
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run is.
-
-    Args:
-        planned: Episodes in all; a search is one for each of its schedules.
-        kept: Episodes that were finished before this run began.
-        done: Episodes that this run has brought to an end, failures included.
-        failed: Those of them that ended in `infra_error`.
-        rois: ROIs looked at in this run.
-        seconds: Since this run began.
-        model: Name of the first model that will be asked, None where none is.
-        latest: Result of the latest episode, None before the first.
-        calls_now: Requests that this run's searches made.
-        tiles: While tiles are scored, which and how many, for the reader; None between.
-    """
-
-    planned: int
-    kept: int
-    done: int = 0
-    failed: int = 0
-    rois: int = 0
-    seconds: float = 0.0
-    model: str | None = None
-    latest: JsonObject | None = None
-    calls_now: int = 0
-    tiles: str | None = None
-
-    @property
-    def left(self) -> int:
-        """Episodes still to run."""
-        return self.planned - self.kept - self.done
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Expected seconds to the end, at the pace so far; None before the first episode."""
-        return self.seconds / self.done * self.left if self.done else None
-
-
-OnProgress = Callable[[Progress], None]
-Unit = Episode | Search
+__all__ = ["Manner", "OnProgress", "Progress", "Unit", "chosen_model", "run_plan"]
 
 
 def run_plan(
@@ -72,10 +27,13 @@ def run_plan(
     description: Mapping[str, Any],
     slides: OpenSlides,
     on_progress: OnProgress = lambda progress: None,
+    *,
+    manner: Manner | None = None,
 ) -> Progress:
     """Open a run folder and run every episode and search of a plan that has no result of its own yet.
 
-    Finished ones are kept; those lost to infrastructure and interrupted ones are run again.
+    Finished ones are kept; those lost to infrastructure and interrupted ones are run again. What another process is
+    running in the same folder is left to it.
 
     Args:
         plan: The episodes and searches; those that ask a model go first, so that an endpoint out of reach ends the
@@ -83,98 +41,84 @@ def run_plan(
         folder: Where they are recorded.
         description: What `run.json` says, from `describe_run`.
         slides: The run's slides.
-        on_progress: Is told before the first episode, after each, and while tiles are scored.
+        on_progress: Is told before the first episode, after each, and while tiles are scored; by one thread at a time.
+        manner: How many at a time, how fast and how far; default: one after the other, to the end.
 
-    Returns: How far the run came: to its end.
+    Returns: How far the run came: to its end, or to where a guard or an endpoint that is down stopped it.
 
     Raises:
-        ConfigError: If a tracing variable of LangSmith is set, the folder is not ours, or another run uses it.
+        ConfigError: If a tracing variable of LangSmith is set, the folder is not ours, or, without workers, another
+            process is running the same.
         EndpointUnreachable: If the first question to the endpoint does not reach it; what this run made is removed.
-        KeyboardInterrupt: After the episode that was running was recorded as interrupted.
+        KeyboardInterrupt: After Ctrl-C, once the episodes that were running have ended or were recorded as interrupted.
         RecordError: If the record cannot be written.
     """
     refuse_tracing(os.environ)
+    manner = manner or Manner()
     with contextlib.closing(folder):
         folder.open(description)
-        due = sorted((unit for unit in plan if _left(unit, folder)), key=lambda unit: chosen_model(unit) is None)
-        planned, left = sum(map(_size, plan)), sum(_left(unit, folder) for unit in due)
-        bench = _Bench(folder, slides, on_progress, Progress(planned, planned - left, model=_first_model(due)))
+        guard = Guard(manner.limits, manner.pricing)
+        with ChatClients(manner.rates, guard) as clients:
+            return _Run(plan, folder, manner, clients, guard).to_the_end(slides, on_progress)
+
+
+class _Run:
+    """A run of a plan."""
+
+    def __init__(
+        self, plan: Sequence[Unit], folder: RunFolder, manner: Manner, clients: ChatClients, guard: Guard
+    ) -> None:
+        self.folder, self.manner, self.clients, self.guard = folder, manner, clients, guard
+        left = [(unit, count) for unit in plan if (count := len(due_keys(unit, folder)))]
+        due = sorted((unit for unit, _ in left), key=lambda unit: not asks_model(unit))
+        self.first_model = next((chosen_model(unit) for unit in due if asks_model(unit)), None)
+        name = self.first_model.model if self.first_model else None
+        planned = sum(map(size, plan))
+        self.begin = Progress(planned, planned - sum(count for _, count in left), model=name)
+        self.queue = Queue(due, folder, lambda: clients.has_answered(self.first_model), self._is_over)
+        self.crew: Crew | None = None
+
+    def to_the_end(self, slides: OpenSlides, on_progress: OnProgress) -> Progress:
+        """Run what is due."""
+        bench = Bench(self.folder, slides, self.clients, on_progress, self.begin)
+        bench.episode_minutes = self.manner.episode_minutes
         on_progress(bench.progress)
-        with ChatClients() as clients:
-            for unit in due:
-                bench.run(unit, clients)
-    return bench.progress
-
-
-def chosen_model(unit: Unit) -> "ChatSettings | None":
-    """Return the endpoint that an episode or a search asks, with the seed that is sent; None where it asks none."""
-    return unit.chat_settings if isinstance(unit, Episode) else unit.scorer.model
-
-
-def _size(unit: Unit) -> int:
-    return 1 if isinstance(unit, Episode) else len(unit.schedules)
-
-
-def _left(unit: Unit, folder: RunFolder) -> int:
-    """Return how many results of an episode or a search are still to come."""
-    if isinstance(unit, Episode):
-        return int(kept_result(folder, unit.key) is None)
-    return sum(kept_exploration(folder, key) is None for key in unit.keys)
-
-
-def _first_model(due: Sequence[Unit]) -> str | None:
-    return next((model.model for unit in due if (model := chosen_model(unit))), None)
-
-
-class _Bench:
-    """Runs one unit after the other and keeps count."""
-
-    def __init__(self, folder: RunFolder, slides: OpenSlides, on_progress: OnProgress, progress: Progress) -> None:
-        self.folder, self.slides, self.on_progress, self.progress = folder, slides, on_progress, progress
-        self._trees = Trees(slides)
-        self._answered: set[str] = set()
-        self._started = time.monotonic()
-
-    def run(self, unit: Unit, clients: ChatClients) -> None:
-        """Run a unit to its end."""
-        settings = chosen_model(unit)
-        address = settings.endpoint if settings else ""
-        connections = unit.scorer.concurrency if isinstance(unit, Search) else CONNECTIONS
-        answered = address in self._answered
         try:
-            chat = clients.get(settings, connections)
-            if isinstance(unit, Episode):
-                results: Sequence[JsonObject] = [run_episode(unit, self.folder, self.slides, chat, answered=answered)]
-            else:
-                results = self._search(unit, chat, answered)
-        except EndpointUnreachable:
-            self.folder.undo()
+            self._work(bench)
+        except (EndpointUnreachable, PluginError):
+            if not bench.progress.done:
+                self.folder.undo()
             raise
-        self._answered.add(address)
-        for result in results:
-            self._advance(result)
-        self.on_progress(self.progress)
+        stopped = self.guard.reached or self.clients.stopped
+        elsewhere = self.queue.elsewhere
+        kept = bench.progress.kept + self.queue.kept
+        bench.tell(kept=kept, elsewhere=elsewhere, stopped=None if stopped is None else str(stopped))
+        if elsewhere and self.manner.workers is None:
+            raise ConfigError(
+                f"the output folder {self.folder.path} is in use by another run, which asks the same; wait for it, "
+                "or name another --out"
+            )
+        return bench.progress
 
-    def _search(self, search: Search, chat: "ChatClient | None", answered: bool) -> Sequence[JsonObject]:
-        """Run a search and return the results that it made now."""
-        before = [key for key in search.keys if kept_exploration(self.folder, key) is not None]
+    def _work(self, bench: Bench) -> None:
+        """Run units until none is left, here or in threads."""
 
-        def on_tiles(magnification: float, done: int, total: int) -> None:
-            told = f"{search.scorer.name}, {magnification:g}x: {done} of {total} tiles"
-            self.on_progress(replace(self.progress, tiles=told, seconds=time.monotonic() - self._started))
+        def run(held: Held) -> None:
+            try:
+                bench.run(held)
+            except EndpointUnreachable as error:
+                self.clients.stop(error)
+                raise
+            self.queue.done(held)
 
-        found = run_search(search, self.folder, self._trees, chat, answered=answered, on_tiles=on_tiles)
-        self.progress = replace(self.progress, calls_now=self.progress.calls_now + found.calls_now)
-        return [result for result in found.results if result["key"] not in before]
+        if self.manner.workers is None:
+            while (held := self.queue.next()) is not None:
+                run(held)
+            return
+        self.crew = Crew(self.queue, run, self.clients.stop)
+        self.crew.work(self.manner.workers, self.manner.on_draining)
 
-    def _advance(self, result: JsonObject) -> None:
-        """Count one more result."""
-        progress = self.progress
-        self.progress = replace(
-            progress,
-            done=progress.done + 1,
-            failed=progress.failed + (result["outcome"] == Outcome.INFRA_ERROR),
-            rois=progress.rois + result.get("rois_used", 0),
-            seconds=time.monotonic() - self._started,
-            latest=result,
-        )
+    def _is_over(self) -> bool:
+        """Return whether nothing more is to be begun."""
+        is_stopped = self.guard.reached is not None or self.clients.stopped is not None
+        return is_stopped or (self.crew is not None and self.crew.is_over)

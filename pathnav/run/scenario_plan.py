@@ -2,7 +2,7 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,10 @@ from pathnav.cohort.scenario import Scenario, SlideSpec
 from pathnav.cohort.scenario_values import Agent
 from pathnav.errors import ConfigError
 from pathnav.localise.vlm import VlmAgent
-from pathnav.model import ChatSettings
+from pathnav.model import ChatSettings, load_profile
+from pathnav.model.hosts import refuse_public
+from pathnav.model.prices import load_prices
+from pathnav.model.profile import DEFAULT_PROFILE
 from pathnav.run.agent_choice import AgentChoice, loaded
 from pathnav.run.case import Case, SlideSource
 from pathnav.run.open_slides import OpenSlides
@@ -21,6 +24,9 @@ from pathnav.run.plugin_identity import uses_model
 from pathnav.run.record import JsonObject
 
 logger = logging.getLogger(__name__)
+
+Posed = dict[Hashable, Sequence[cohort.Case]]
+"""The questions of one cohort, by all of a scenario that they depend on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +45,15 @@ class ScenarioPlan:
 
 
 def needs_model(scenario: Scenario) -> bool:
-    """Return whether one of the scenario's agents or scorers asks a chat endpoint.
+    """Return whether one of the agents or scorers asks a chat endpoint, in any combination of a sweep.
 
     Raises:
         PluginError: If there is no such agent or scorer.
     """
+    return any(_needs_model(variant.scenario) for variant in scenario.variants())
+
+
+def _needs_model(scenario: Scenario) -> bool:
     plugins = [loaded(agent.spec) for agent in scenario.localise.agents]
     if scenario.explore is not None:
         from pathnav.run.scorer_choice import loaded_scorer
@@ -52,11 +62,15 @@ def needs_model(scenario: Scenario) -> bool:
     return any(uses_model(plugin) for plugin in plugins)
 
 
-def named_endpoint(scenario: Scenario) -> ChatSettings | None:
+def named_endpoint(scenario: Scenario, *, with_key: bool = True) -> ChatSettings | None:
     """Return the endpoint that the scenario names, None where it names none.
 
+    Args:
+        scenario: The scenario.
+        with_key: Whether its key is read: a plan is made without one.
+
     Raises:
-        ConfigError: If it names a model without an address, or a key that the environment does not hold.
+        ConfigError: If it names a model without an address, or a key that is not where it should be.
     """
     model, decoding = scenario.model, scenario.decoding
     if model is None:
@@ -65,13 +79,17 @@ def named_endpoint(scenario: Scenario) -> ChatSettings | None:
         raise ConfigError(
             f"model {model.name!r} has no address: give --base-url URL, or model.base_url in the scenario"
         )
-    return ChatSettings(
+    settings = ChatSettings(
         base_url=model.base_url,
         model=model.name,
-        api_key=model.api_key(),
+        api_key=model.api_key() if with_key else None,
         timeout_s=model.timeout_s,
+        allow_hosts=model.allow_hosts,
+        profile=load_profile(model.profile) if model.profile else DEFAULT_PROFILE,
         **decoding.model_dump(),
     )
+    refuse_public(settings.host, settings.allow_hosts)
+    return settings
 
 
 def scenario_agents(scenario: Scenario, model: ChatSettings | None) -> list[AgentChoice]:
@@ -100,6 +118,7 @@ def plan_scenario(
     agents: list[AgentChoice],
     slides: OpenSlides,
     notify: Callable[[str], None] = logger.info,
+    posed: "Posed | None" = None,
 ) -> ScenarioPlan:
     """Return the episodes of a scenario in the order in which they run, and what was drawn for them.
 
@@ -108,6 +127,7 @@ def plan_scenario(
         agents: Its agents.
         slides: Where the slides are opened.
         notify: Is told, in one line, when something that takes seconds begins, and what is odd about a slide.
+        posed: The questions of scenarios over the same cohort, which need not be posed again.
 
     Raises:
         AnnotationError: With everything that is wrong with the trees.
@@ -116,13 +136,30 @@ def plan_scenario(
     """
     if not agents:
         return ScenarioPlan([], [], [])
-    posed = cohort.cases(scenario, notify, lambda spec: nullcontext(slides.get(slide_source(spec))))
-    asked = [_case(case, scenario, slides) for case in posed]
+    cases = _posed(scenario, slides, notify, {} if posed is None else posed)
+    asked = [_case(case, scenario, slides) for case in cases]
     for path, warnings in {case.source.path: case.slide.warnings for case in asked}.items():
         for warning in warnings:
             notify(f"warning: {path}: {warning}")
-    plan = episodes(asked, agents, seed=scenario.seed, repeats=scenario.localise.repeats)
-    return ScenarioPlan(plan, [case.as_json() for case in posed], _drawn(posed))
+    plan = episodes(
+        asked,
+        agents,
+        seed=scenario.seed,
+        repeats=scenario.localise.repeats,
+        prices=load_prices(scenario.prices),
+    )
+    return ScenarioPlan(plan, [case.as_json() for case in cases], _drawn(cases))
+
+
+def _posed(
+    scenario: Scenario, slides: OpenSlides, notify: Callable[[str], None], posed: "Posed"
+) -> Sequence[cohort.Case]:
+    """Return the questions of a scenario; its slides are opened only where they were not posed before."""
+    localise = scenario.localise
+    asked = (localise.budget, localise.magnifications, localise.jitter, localise.swapped_findings, scenario.seed)
+    if asked not in posed:
+        posed[asked] = cohort.cases(scenario, notify, lambda spec: nullcontext(slides.get(slide_source(spec))))
+    return posed[asked]
 
 
 def _drawn(posed: Sequence[cohort.Case]) -> list[JsonObject]:

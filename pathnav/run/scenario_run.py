@@ -1,19 +1,24 @@
 """A scenario run into a folder, from its validation to its last episode."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pathnav.cohort.scenario import Scenario
+from pathnav.model.call_price import TokenPricing
+from pathnav.model.gate import Rates
+from pathnav.model.prices import load_prices
 from pathnav.run.description import describe_run
 from pathnav.run.endpoint import endpoint
-from pathnav.run.exploration import Search
 from pathnav.run.folder import RunFolder
+from pathnav.run.manner import Manner
 from pathnav.run.open_slides import OpenSlides
+from pathnav.run.progress import OnProgress, Progress
 from pathnav.run.record import JsonObject, utc_now
-from pathnav.run.runner import OnProgress, Progress, Unit, run_plan
-from pathnav.run.scenario_plan import ScenarioPlan, named_endpoint, needs_model, plan_scenario, scenario_agents
-from pathnav.run.scenario_searches import plan_searches, scenario_scorers
+from pathnav.run.runner import run_plan
+from pathnav.run.scenario_plan import named_endpoint, needs_model
+from pathnav.run.unit import Unit, chosen_model
+from pathnav.run.variants import RunPlan, plan_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +28,12 @@ class ScenarioRun:
     Args:
         scenario: The scenario, its slots filled.
         out: The run folder.
+        manner: How many at a time, how fast and how far.
     """
 
     scenario: Scenario
     out: Path
+    manner: Manner = field(default_factory=Manner)
 
     def run(self, on_progress: OnProgress, notify: Callable[[str], None]) -> Progress:
         """Run what is not finished yet; nothing is created before all input has validated.
@@ -38,28 +45,41 @@ class ScenarioRun:
         Raises:
             PathnavError: If something in the scenario is wrong.
             EndpointUnreachable: If the first question does not reach the endpoint; what this run made is removed.
-            KeyboardInterrupt: After the episode that was running was recorded as interrupted.
+            KeyboardInterrupt: After Ctrl-C, once what was running has ended or was recorded as interrupted.
         """
         folder = RunFolder(self.out)
         folder.check()
         needed = needs_model(self.scenario)
         with endpoint(named_endpoint(self.scenario), needed=needed) as model, OpenSlides() as slides:
-            agents = scenario_agents(self.scenario, model)
-            scorers = scenario_scorers(self.scenario, model)
-            plan = plan_scenario(self.scenario, agents, slides, notify)
-            searches = plan_searches(self.scenario, scorers, slides, notify)
-            units: list[Unit] = [*plan.episodes, *searches]
-            return run_plan(units, folder, self._description(plan, searches), slides, on_progress)
+            plan = plan_run(self.scenario, model, slides, notify)
+            shard = self.manner.shard
+            units: list[Unit] = [*shard.share(plan.episodes), *shard.share(plan.searches)]
+            manner = self._manner(units)
+            return run_plan(units, folder, self._description(plan), slides, on_progress, manner=manner)
 
-    def _description(self, plan: ScenarioPlan, searches: "list[Search]") -> JsonObject:
+    def _manner(self, units: Sequence[Unit]) -> Manner:
+        """Return the manner with what the scenario says of its endpoint, and what that costs.
+
+        Raises:
+            ConfigError: If money is limited and a model has no price.
+        """
+        asked, pricing = self.scenario.model, None
+        if self.manner.limits.max_usd is not None:
+            pricing = TokenPricing(load_prices(self.scenario.prices))
+            for name in sorted({model.model for unit in units if (model := chosen_model(unit))}):
+                pricing.refuse_unpriced(name)
+        rates = Rates(asked.concurrency, asked.requests_per_minute) if asked is not None else None
+        return replace(self.manner, rates=rates, pricing=pricing)
+
+    def _description(self, plan: RunPlan) -> JsonObject:
         """Return what `run.json` says."""
         return describe_run(
             self.scenario.name,
             self.scenario.resolved(),
             seed=self.scenario.seed,
-            episodes=[*(episode.key for episode in plan.episodes), *(key for one in searches for key in one.keys)],
+            episodes=[*(episode.key for episode in plan.episodes), *(key for one in plan.searches for key in one.keys)],
             started=utc_now().isoformat(timespec="seconds"),
             cases=plan.cases,
             sample=plan.sample,
-            explorations=[search.as_json() for search in searches],
+            explorations=[search.as_json() for search in plan.searches],
         )

@@ -1,20 +1,26 @@
 """From a scenario to the searches that it asks for."""
 
+import dataclasses
 import logging
 from collections.abc import Callable
 
 from pathnav.cohort.explored import explored_slides
 from pathnav.cohort.scenario import Scenario, SlideSpec
+from pathnav.cohort.tree import load_tree
 from pathnav.explore.schedule import Schedule
 from pathnav.model import ChatSettings
+from pathnav.model.prices import load_prices
+from pathnav.run.case import SlideSource
 from pathnav.run.endpoint import CONNECTIONS
 from pathnav.run.exploration import Search, TileSettings
 from pathnav.run.open_slides import OpenSlides
 from pathnav.run.scenario_plan import slide_source
 from pathnav.run.scorer_choice import ScorerChoice
-from pathnav.run.truth import TruthSource
+from pathnav.run.truth import Truth, TruthSource
 
 logger = logging.getLogger(__name__)
+
+Truths = dict[SlideSpec, Truth | None]
 
 
 def scenario_scorers(scenario: Scenario, model: ChatSettings | None) -> list[ScorerChoice]:
@@ -40,6 +46,7 @@ def plan_searches(
     scorers: list[ScorerChoice],
     slides: OpenSlides,
     notify: Callable[[str], None] = logger.info,
+    truths: "Truths | None" = None,
 ) -> list[Search]:
     """Return the searches of a scenario, slide by slide; every slide is opened and its annotation read.
 
@@ -48,27 +55,46 @@ def plan_searches(
         scorers: Its scorers.
         slides: Where the slides are opened.
         notify: Is told, in one line, when something that takes seconds begins, and what is odd about a slide.
+        truths: What is known of slides already, so that no annotation is read twice.
 
     Raises:
-        AnnotationError: If an annotation cannot be used, or cannot be its slide's.
+        AnnotationError: If an annotation, or a tree that a scale is taken from, cannot be used, or is another slide's.
         SlideError: If a slide cannot be opened or has no physical scale.
         ConfigError: If nothing is left to explore.
     """
     asked = scenario.explore
     if asked is None:
         return []
+    known = truths if truths is not None else {}
+    prices = load_prices(scenario.prices)
     schedules = tuple(Schedule(keep) for keep in asked.schedule)
     tiles = TileSettings(asked.tile_px, asked.min_tissue, asked.fill_to_k)
     searches = []
     for one in explored_slides(scenario, notify):
-        source = slide_source(one.slide)
+        source = _source(one.slide, slides)
         facts = slides.facts(source)
         for warning in facts.warnings:
             notify(f"warning: {source.path}: {warning}")
         tiles.check(slides.get(source))
-        truth = _truth(one.slide).read(slides.get(source), notify)
-        searches += [Search(source, facts, truth, scorer, schedules, tiles, scenario.seed) for scorer in scorers]
+        if one.slide not in known:
+            known[one.slide] = _truth(one.slide).read(slides.get(source), notify)
+        shared = source, facts, known[one.slide]
+        searches += [Search(*shared, scorer, schedules, tiles, scenario.seed, prices=prices) for scorer in scorers]
     return searches
+
+
+def _source(spec: SlideSpec, slides: OpenSlides) -> SlideSource:
+    """Return how a slide is opened: by its tree's mpp where neither the file nor the scenario says one, as in Mode A.
+
+    Raises:
+        AnnotationError: If it takes the tree and that cannot be used.
+        SlideError: If the slide cannot be opened.
+    """
+    source = slide_source(spec)
+    if spec.tree is None or slides.get(source).has_mpp:
+        return source
+    mpp = load_tree(spec.tree).entry(spec.path).mpp
+    return source if mpp is None else dataclasses.replace(source, mpp=mpp)
 
 
 def _truth(slide: SlideSpec) -> TruthSource:

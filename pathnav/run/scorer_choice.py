@@ -10,7 +10,6 @@ from pathnav.errors import ConfigError, PluginError
 from pathnav.explore.oracle import OracleScorer
 from pathnav.explore.scorer import Scorer, ScorerConfiguration
 from pathnav.plugins import Kind, Plugin
-from pathnav.run.agent_choice import DECODING
 from pathnav.run.key import hashed
 from pathnav.run.plugin_identity import code_of, package_of, resolved, settings_of, uses_model
 
@@ -158,7 +157,7 @@ class ScorerChoice:
     @property
     def decoding(self) -> dict[str, Any] | None:
         """How the model answers, None without a model."""
-        return None if self.model is None else {name: getattr(self.model, name) for name in DECODING}
+        return None if self.model is None else self.model.decoding
 
 
 def loaded_scorer(scorer: str | type | Plugin) -> Plugin:

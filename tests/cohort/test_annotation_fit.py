@@ -1,5 +1,6 @@
 """Annotations on slides that they are not of."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,17 @@ def test_without_tumour_nothing_is_told(tmp_path: Path) -> None:
     with open_slide(tmp_path / "a.tif") as slide:
         found = load_annotation(write_text(tmp_path, '{"positive": []}'), classes=[])
         assert warnings_on_slide(found, slide) == []
+
+
+@pytest.mark.parametrize(("x", "share"), [(100, None), (-50, "50.0%"), (5000, "100.0%")])
+def test_without_tumour_what_is_excluded_tells_of_another_slide(tmp_path: Path, x: int, share: str | None) -> None:
+    write_slide(tmp_path / "a.tif")
+    ring = [[x, 0], [x + 100, 0], [x + 100, 100], [x, 100]]
+    document = json.dumps({"positive": [], "negative": [{"name": "_0", "vertices": ring}]})
+    with open_slide(tmp_path / "a.tif") as slide:
+        found = warnings_on_slide(load_annotation(write_text(tmp_path, document), classes=[]), slide)
+    assert [line.split(" of ")[0] for line in found] == ([share] if share else [])
+    assert all("what is no tumour" in line and "scanned area [0, 0, 2000, 1600]" in line for line in found)
 
 
 def test_a_tumour_relative_to_the_scanned_area_fits_after_the_offset(tmp_path: Path, shared: Path) -> None:

@@ -217,3 +217,38 @@ def test_a_scenario_cannot_be_changed_after_it_was_checked() -> None:
     assert isinstance(scenario, Scenario)
     with pytest.raises(ValueError, match="frozen"):
         scenario.seed = 9  # type: ignore[misc]
+
+
+def with_key(path: Path, **more: Any) -> str | None:
+    scenario = make_scenario(plain(model={"name": "m", "base_url": "http://h/v1", "api_key_file": str(path), **more}))
+    assert scenario.model is not None
+    return scenario.model.api_key()
+
+
+def test_the_api_key_may_be_in_a_file_and_is_in_no_record(tmp_path: Path) -> None:
+    (tmp_path / "key.txt").write_text("  s3cret\n")
+    scenario = make_scenario(plain(model={"name": "m", "api_key_file": "key.txt"}), folder=tmp_path)
+    assert scenario.model is not None
+    assert scenario.model.api_key() == "s3cret"
+    assert scenario.model.api_key_file == f"{tmp_path}/key.txt"
+    assert "s3cret" not in str(scenario.resolved())
+
+
+@pytest.mark.parametrize("content", ["", " \n", "two words", "two\nlines", b"\xff\xfe\x00"])
+def test_a_file_that_holds_no_key_is_refused_and_its_content_is_not_told(content: str | bytes, tmp_path: Path) -> None:
+    path = tmp_path / "key.txt"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ConfigError, match=r"model.api_key_file: .* (must hold the key|is not a text file)") as caught:
+        with_key(path)
+    assert "words" not in str(caught.value) and len(str(caught.value).splitlines()) == 1
+
+
+def test_a_key_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"model.api_key_file: .* cannot be read: No such file"):
+        with_key(tmp_path / "none.txt")
+
+
+def test_a_key_has_one_place(tmp_path: Path) -> None:
+    model = {"name": "m", "api_key_env": "KEY", "api_key_file": "key.txt"}
+    (line,) = complaints(tmp_path / "s.yaml", plain(model=model))
+    assert line == "model: api_key_env and api_key_file both say where the key is: give one of them"

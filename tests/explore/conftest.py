@@ -9,6 +9,7 @@ from pathnav.explore import TileTree
 from pathnav.geometry import Box
 from pathnav.slide import open_slide
 from support.blot_slide import write_blot_slide
+from support.phantoms import phantom
 
 WIDTH, HEIGHT = 2048, 1536
 
@@ -23,3 +24,11 @@ def tissue_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tree(tissue_path: Path) -> Iterator[TileTree]:
     with open_slide(tissue_path, mpp=0.25) as slide:
         yield TileTree(slide, 32)
+
+
+@pytest.fixture(scope="session")
+def tiles_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TileTree]:
+    """A phantom of 2,048 px in tiles of 96 px: no level divides it, so that every level has cut edge tiles."""
+    files = phantom(tmp_path_factory.mktemp("vlm"))
+    with open_slide(files.slide) as slide:
+        yield TileTree(slide, 96, min_tissue=0)

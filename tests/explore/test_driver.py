@@ -149,7 +149,7 @@ GOOD = TileScore(True, 0.5, Source.COMPUTED)
         (lambda tiles: iter([GOOD] * (len(tiles) + 1)), "gave 13 scores for 12 tiles"),
         (lambda tiles: iter([GOOD] * (len(tiles) - 1)), "gave 11 scores for 12 tiles"),
         (lambda tiles: [0.5] * len(tiles), "must give a TileScore for each tile, got float"),
-        (lambda tiles: iter([None]), "got NoneType"),
+        (lambda tiles: iter([None]), "got None"),
     ],
 )
 def test_a_scorer_that_breaks_its_contract_is_named(tree: TileTree, said: Any, sentence: str) -> None:

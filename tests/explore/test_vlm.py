@@ -5,8 +5,7 @@ import io
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -14,58 +13,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from pathnav.cohort.protocol import MIN_IMAGE_SIDE_PX
 from pathnav.errors import ConfigError, ModelError, PluginError
-from pathnav.explore import Schedule, ScoreStore, Source, TileImage, TileScore, TileTree, TopK, explore
-from pathnav.explore.vlm import MIN_IMAGE_SIDE_PX, VlmScorer
+from pathnav.explore import Schedule, ScoreStore, Source, TileScore, TileTree, TopK, explore
+from pathnav.explore.vlm import VlmScorer
 from pathnav.model import STUB_MODEL, ChatClient, ChatSettings, StubServer
-from pathnav.slide import open_slide
-from support.asking import asking
-from support.chat_server import Answer, ChatServer, Request, failure, say
-from support.phantoms import phantom
-
-Answers = Iterable[Answer] | Callable[[Request], Answer]
-WORKERS = 6
-
-
-@pytest.fixture(scope="module")
-def tiles_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TileTree]:
-    """A phantom of 2,048 px in tiles of 96 px: no level divides it, so that every level has cut edge tiles."""
-    files = phantom(tmp_path_factory.mktemp("vlm"))
-    with open_slide(files.slide) as slide:
-        yield TileTree(slide, 96, min_tissue=0)
-
-
-@contextmanager
-def scoring(answers: Answers, workers: int = WORKERS, **options: Any) -> Iterator[tuple[VlmScorer, ChatServer]]:
-    with asking(answers) as (client, server):
-        scorer = VlmScorer(**options)
-        scorer.accept_chat(client, workers)
-        yield scorer, server
-
-
-def some(tree: TileTree, count: int = 30, level: int = 2) -> Sequence[TileImage]:
-    return tree.images(level, np.arange(count))
-
-
-def distinct(tree: TileTree, count: int) -> Sequence[TileImage]:
-    """Tiles in the middle of the slide, no two of which look alike as blank ones do."""
-    columns = tree.grid(2).columns
-    numbers = [row * columns + column for row in range(5, 17) for column in range(5, 17)]
-    images = {sent_jpeg(image): image for image in tree.images(2, np.array(numbers))}
-    assert len(images) >= count
-    return list(images.values())[:count]
-
-
-def sent_jpeg(image: TileImage, quality: int = 90) -> str:
-    from pathnav.slide.jpeg import encode_jpeg
-
-    return hashlib.sha256(encode_jpeg(image.read(), quality)).hexdigest()
-
-
-def detail(score: TileScore) -> dict[str, Any]:
-    assert score.detail is not None
-    json.dumps(score.detail)
-    return dict(score.detail)
+from support.chat_server import Answer, Request, failure, say
+from support.exploring import WORKERS, detail, distinct, scoring, sent_jpeg, some
 
 
 def with_logprobs(*chances: tuple[str, float]) -> Answer:
@@ -76,26 +30,6 @@ def with_logprobs(*chances: tuple[str, float]) -> Answer:
         "logprobs": {"content": [{**top[0], "top_logprobs": top}]},
     }
     return Answer(body=json.dumps({"id": "1", "choices": [choice]}).encode())
-
-
-@pytest.mark.parametrize("level", [0, 1, 2])
-def test_the_model_is_shown_the_pixels_of_the_tiles_box(tiles_of: TileTree, level: int) -> None:
-    count = tiles_of.count(level)
-    columns = tiles_of.grid(level).columns
-    numbers = np.unique([0, count // 2, columns - 1, count - 1])  # the last two are cut at the edges
-    images = tiles_of.images(level, numbers)
-    with scoring(lambda request: say("Yes 73"), workers=1) as (scorer, server):
-        scores = list(scorer.score(images))
-    files = tiles_of._slide  # the slide itself is the independent witness
-    for image, request, score in zip(images, server.requests, scores, strict=True):
-        shown = np.asarray(request.images[0], dtype=np.int16)
-        assert shown.shape == (96, 96, 3)
-        assert detail(score)["image"] == hashlib.sha256(request.jpegs[0]).hexdigest()
-        plain = files.reading(image.box, magnification=40.0).rgb
-        small = Image.fromarray(plain).resize((image.width_px, image.height_px), Image.Resampling.BOX)
-        part = shown[: image.height_px, : image.width_px]
-        assert np.abs(part - np.asarray(small, dtype=np.int16)).mean() < 8
-        assert (shown[image.height_px + 8 :] > 240).all() and (shown[:, image.width_px + 8 :] > 240).all()
 
 
 def test_small_tiles_are_enlarged_by_a_whole_factor(tree: TileTree) -> None:
@@ -121,6 +55,7 @@ def test_log_probabilities_are_used_where_there_are_any(tiles_of: TileTree) -> N
         (score,) = scorer.score(some(tiles_of, 1))
     assert (score.yes, score.confidence, score.source, score.requests) == (False, 0.25, Source.LOGPROBS, 1)
     assert (detail(score)["mass"], detail(score)["stated"], detail(score)["tokens"]) == (0.8, 99.0, None)
+    assert detail(score)["p_yes"] == 0.25
     assert server.requests[0].body["top_logprobs"] == 20
 
 
@@ -128,8 +63,13 @@ def test_without_log_probabilities_the_stated_number_counts(tiles_of: TileTree) 
     with scoring([say("Yes 73")]) as (scorer, server):
         (score,) = scorer.score(some(tiles_of, 1))
     assert (score.yes, score.confidence, score.source) == (True, 0.73, Source.STATED)
-    assert detail(score) == {
+    found = detail(score)
+    assert 0 < found.pop("seconds") < 60
+    assert found == {
+        "format": "pathnav-vlm-detail-2",
         "text": "Yes 73",
+        "first_text": None,
+        "p_yes": None,
         "image": sent_jpeg(some(tiles_of, 1)[0]),
         "tokens": {"input": 11, "output": 7},
         "mass": None,
@@ -155,6 +95,7 @@ def test_an_unclear_answer_is_asked_for_once_more(tiles_of: TileTree) -> None:
         (score,) = scorer.score(some(tiles_of, 1))
     assert (score.yes, score.confidence, score.requests) == (False, 0.2, 2)
     assert (detail(score)["images_sent"], detail(score)["tokens"]) == (2, {"input": 22, "output": 14})
+    assert (detail(score)["text"], detail(score)["first_text"]) == ("No 20", "Hard to tell.")
     first, second = server.requests
     assert second.messages[0] == first.messages[0]
     assert [message["role"] for message in second.messages] == ["user", "assistant", "user"]
@@ -178,7 +119,7 @@ def test_a_refusal_that_begins_with_no_is_no_no(tiles_of: TileTree) -> None:
 def test_scores_come_in_order_whatever_the_order_of_the_answers(tiles_of: TileTree) -> None:
     def answer(request: Request) -> Answer:
         mean = round(float(np.asarray(request.images[0]).mean()) / 2.56, 3)
-        return say(f"Yes {mean}", delay_s=hash(request.raw) % 7 / 200)
+        return say(f"Yes {mean}", delay_s=zlib.crc32(request.raw) % 7 / 200)
 
     images = distinct(tiles_of, 60)
     with scoring(answer) as (scorer, server):
@@ -272,6 +213,14 @@ def test_a_prompt_file_that_cannot_be_used_is_one_sentence(tmp_path: Path, conte
         with pytest.raises(ConfigError, match="the prompt file") as caught:
             VlmScorer(prompt=str(bad))
         assert "\n" not in str(caught.value)
+
+
+def test_a_target_that_the_users_question_has_no_place_for_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "q.txt"
+    path.write_text("Are there mitoses? Yes or No.")
+    with pytest.raises(ConfigError, match=r"q\.txt has no \{target_text\}"):
+        VlmScorer(prompt=path, target_text="mitoses")
+    assert VlmScorer(prompt=path).settings["prompt"] == "user"
 
 
 @pytest.mark.parametrize("options", [{"jpeg_quality": 0}, {"top_logprobs": 21}, {"target_text": " "}])

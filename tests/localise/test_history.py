@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from pathnav.localise.history import Message, Placement, chat_messages, image_names
+from pathnav.localise.history import Message, chat_messages, image_names
+from pathnav.model.profile import Placement, Profile
 
 
 def tool(call_id: str, image: str | None = None) -> Message:
@@ -39,7 +40,7 @@ HISTORY = [
 
 
 def sent(placement: Placement, history: list[Message] = HISTORY) -> list[dict[str, Any]]:
-    return chat_messages(history, lambda name: name.encode(), placement, "high")
+    return chat_messages(history, lambda name: name.encode(), Profile(placement=placement), "high")
 
 
 def roles(placement: Placement) -> list[str]:

@@ -2,7 +2,7 @@
 
 from pathnav.localise import prompts
 
-PINNED = ("mode-a-1", "6ad21fd0159609ff")
+PINNED = ("mode-a-2", "c58ee282e2079473")
 
 
 def test_a_changed_prompt_needs_a_new_version() -> None:

@@ -53,6 +53,11 @@ def test_an_exhausted_quota_is_not_tried_again() -> None:
     assert not of_status(429, {}, '{"error": {"code": "insufficient_quota"}}').retriable
 
 
+def test_a_model_that_takes_no_images_is_not_asked_again() -> None:
+    body = '{"error": {"code": 500, "message": "image input is not supported - hint: you may need the mmproj"}}'
+    assert not of_status(500, {}, body).retriable
+
+
 def test_a_redirect_is_reported_with_its_goal() -> None:
     assert "redirects to https://other/v1" in of_status(308, {"Location": "https://other/v1"}, "").sentence
 

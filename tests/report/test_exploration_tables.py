@@ -35,8 +35,10 @@ def report(tmp_path: Path) -> Report:
 
 
 def test_every_cell_of_hit_rates_tells_slides_and_positives(report: Report) -> None:
-    cells = lines_of(report, "Mode B at K = 6,3,2")["vlm (qwen)"]
-    assert cells == [
+    conditional, unconditional = (
+        lines_of(report, f"Mode B at K = 6,3,2: {rate}")["vlm (qwen)"] for rate in ("conditional", "unconditional")
+    )
+    assert [*conditional, *unconditional] == [
         "40.00 [40.00, 40.00] n 6/60",
         "30.00 [30.00, 30.00] n 6/120",
         "20.00 [20.00, 20.00] n 6/240",
@@ -51,7 +53,8 @@ def test_the_papers_rows_stand_beside_ours_at_its_schedule_only(report: Report) 
     assert labels[:3] == ["random", "paper: Random sampling", "vlm (qwen)"]
     assert labels[3] == "paper: GPT-5.2" and len(labels) == 2 + 1 + 15
     assert list(lines_of(report, "Mode B at K = 3,3,2")) == ["random", "vlm (qwen)"]
-    assert lines_of(report, "Mode B at K = 6,3,2")["paper: Random sampling"][1] == "16.62 n 190/?"
+    for rate, value in (("conditional", "16.62 n 190/?"), ("unconditional", "9.16 n 190/?")):
+        assert lines_of(report, f"Mode B at K = 6,3,2: {rate}")["paper: Random sampling"][1] == value
 
 
 def test_the_papers_row_stands_beside_no_scorer_of_the_same_name_by_others(tmp_path: Path) -> None:
@@ -70,7 +73,8 @@ def test_without_a_positive_tile_there_is_no_hit_rate_and_no_paper(tmp_path: Pat
 
 def test_without_any_annotation_only_answers_and_effort_are_told(tmp_path: Path) -> None:
     blind = report_of(tmp_path, exploration("a", None))
-    assert titles(blind)[0].startswith("Search at 2.5x") and "precision" not in tables(blind)[0].header
+    assert [title.split(":")[0].split(",")[0] for title in titles(blind)] == ["Kept tiles", "Answers", "Effort"]
+    assert titles(blind)[0] == "Kept tiles: counts, over 1 slide" and tables(blind)[0].header[-1] == "kept"
     assert "Without an annotation, and so in no hit rate and no precision: a.svs." in render(blind)
 
 
@@ -127,7 +131,7 @@ def test_a_lost_slide_puts_its_row_into_a_table_of_its_own(tmp_path: Path) -> No
     records = [*over("abc"), *over("abc", scorer="tissue-density"), *over("ab", scorer="random")]
     found = report_of(tmp_path, *records, exploration("c", scorer="random", **LOST))
     hits = {title: list(lines_of(found, title)) for title in titles(found) if title.startswith("Mode B at")}
-    first, second = hits
+    first, second = [title for title in hits if "unconditional" in title]
     assert first.endswith("over 3 slides, set 1") and second.endswith(
         "over 2 of 3 slides (c.svs lost to infrastructure), set 2"
     )
@@ -155,7 +159,7 @@ def test_other_tiles_stand_in_other_tables_and_say_so(tmp_path: Path) -> None:
 def test_another_annotation_of_the_same_slides_is_another_table(tmp_path: Path) -> None:
     other = ((9, 9, 6, 4, 6), *COUNTS[1:])
     found = report_of(tmp_path, *over("ab"), *over("ab", other))
-    assert len([title for title in titles(found) if title.startswith("Mode B at")]) == 2
+    assert len([title for title in titles(found) if title.startswith("Mode B at") and "unconditional" in title]) == 2
     assert "vlm (annotation 1)" in render(found) and "vlm (annotation 2)" in render(found)
 
 
@@ -213,23 +217,69 @@ def test_a_doctored_record_breaks_an_invariant(tmp_path: Path, counts: tuple[Cou
 # the other tables
 
 
+def told(report: Report, title: str, *named: str) -> dict[str, str]:
+    """Return the cells of one line by their headings: of the table of a title, the line with these key cells."""
+    (table,) = [table for table in tables(report) if table.title.startswith(title)]
+    rows = [dict(zip(table.header, map(str, line.entries), strict=True)) for line in table.lines]
+    (row,) = [row for row in rows if set(named) <= set(list(row.values())[: table.key_columns])]
+    return row
+
+
 def test_each_magnification_tells_optimum_precision_and_answers(report: Report) -> None:
-    table = next(table for table in tables(report) if table.title.startswith("Search at 10x"))
-    line = next(line for line in table.lines if str(line.entries[0]) == "random" and str(line.entries[1]) == "6,3,2")
-    told = dict(zip(table.header, map(str, line.entries), strict=True))
-    assert told["optimum"].startswith("40.00") and told["optimum"].endswith("n 6/240")
-    assert told["oracle-normalised"].startswith("37.50") and told["reachable"].startswith("50.00")
-    assert told["precision"] == "50.00 [50.00, 50.00] n 6/72" and told["yes rate"].startswith("50.00")
-    assert told["tie rate"].startswith("6.67") and told["unconditional, mean of slides"].endswith("n 6")
-    assert [told[name] for name in ("tiles", "scored", "unparsed", "kept")] == ["1,920", "540", "0", "72"]
+    reach = told(report, "Reach of the search: rates in %, over 6 slides", "10x", "random", "6,3,2")
+    assert reach["optimum"].startswith("40.00") and reach["optimum"].endswith("n 6/240")
+    assert reach["oracle-normalised"].startswith("37.50") and reach["reachable"].startswith("50.00")
+    kept = told(report, "Kept tiles", "10x", "random", "6,3,2")
+    assert (kept["kept"], kept["precision"]) == ("72", "50.00 [50.00, 50.00] n 6/72")
+    assert kept["unconditional, mean of slides"].endswith("n 6")
+    answers = told(report, "Answers", "10x", "random", "6,3,2")
+    assert answers["yes rate"].startswith("50.00") and answers["tie rate"].startswith("6.67")
+    assert [answers[name] for name in ("tiles", "scored", "unparsed")] == ["1,920", "540", "0"]
+
+
+def test_magnifications_stand_one_under_the_other(report: Report) -> None:
+    for title in ("Reach", "Kept tiles", "Answers"):
+        (table,) = [table for table in tables(report) if table.title.startswith(title)]
+        assert [str(line.entries[0]) for line in table.lines] == ["2.5x"] * 4 + ["10x"] * 4 + ["40x"] * 4
 
 
 def test_effort_is_per_slide_and_knows_what_is_unknown(report: Report) -> None:
-    table = next(table for table in tables(report) if table.title.startswith("Effort, mean per slide"))
-    told = [dict(zip(table.header, map(str, line.entries), strict=True)) for line in table.lines]
-    assert (told[0]["scorer"], told[0]["n slides/lost"]) == ("random", "6/0")
-    assert told[0]["calls"] == "258.0 [258.0, 258.0]"
-    assert (told[0]["tokens in"], told[-1]["tokens in"]) == ("-", "unknown")
+    effort = told(report, "Effort, mean per slide", "random", "6,3,2")
+    assert (effort["n slides/lost"], effort["calls"]) == ("6/0", "258.0 [258.0, 258.0]")
+    (sent,) = [table for table in tables(report) if table.title.startswith("Models: what they were sent")]
+    assert {str(line.entries[0]) for line in sent.lines} == {"vlm (qwen)"}
+    assert told(report, "Models", "vlm (qwen)", "6,3,2")["tokens in"] == "unknown"
+
+
+def test_calls_without_a_model_are_said_to_be_tiles(report: Report, tmp_path: Path) -> None:
+    sentence = "A scorer without a model makes no requests: its calls are the tiles that it scored."
+    assert sentence in render(report)
+    assert sentence not in render(report_of(tmp_path / "asking", *over("a", model="qwen")))
+
+
+def test_tables_of_a_whole_cohort_are_read_at_160_columns(tmp_path: Path) -> None:
+    """190 slides of 153,000 tiles, as many as the paper's, with the longest name of a model in it."""
+    counts = tuple((c[0] * 100, c[1] * 100, c[2] * 9, c[3], c[4] * 9) for c in COUNTS)
+    records = [
+        exploration(f"slide-{number}", counts, scorer=scorer, model=model, configuration=scorer, schedule=schedule)
+        for number in range(190)
+        for scorer, model in (("random", None), ("vlm", "LLaMA3-LLaVA-Next-8B"))
+        for schedule in ([6, 3, 2], [10, 5, 3])
+    ]
+    lines = render(report_of(tmp_path, *records)).split("\nMode B at", 1)[1].split("\nA scorer without")[0].splitlines()
+    assert max(map(len, lines)) <= 160
+
+
+def test_titles_tell_the_slides_that_rates_speak_of(tmp_path: Path) -> None:
+    found = report_of(tmp_path, *over("ab"), *over("c", NO_TUMOUR), planned=3)
+    both = "over 3 slides, 2 of them with positive tiles"
+    assert {title.split(", ", 1)[1].removeprefix("rates in %, ") for title in titles(found)[:4]} == {both}
+    assert titles(found)[4:] == [
+        "Answers: rates in %, counts of tiles, over 3 slides",
+        "Effort, mean per slide, over 3 slides",
+    ]
+    assert told(found, "Kept tiles", "2.5x")["precision"].endswith("n 3/18")
+    assert told(found, "Reach", "2.5x")["optimum"].endswith("n 2/20")
 
 
 def test_phantoms_stub_and_control_are_named(tmp_path: Path) -> None:

@@ -33,4 +33,4 @@ def test_a_search_without_an_annotation_is_reported_without_rates(pathnav: Comma
     out = bench.folder / "searched"
     assert pathnav(*Exploring(bench).plain("--scorer", "random", "--out", out)).code == 0
     said = render(make_report(out))
-    assert "Without an annotation" in said and "Mode B at" not in said and "Search at 2.5x" in said
+    assert "Without an annotation" in said and "Mode B at" not in said and "Answers: rates in %" in said

@@ -127,27 +127,36 @@ def test_a_plan_that_is_run_again_counts_as_the_latest(tmp_path: Path) -> None:
     assert (found["episodes"], found["earlier_episodes"]) == (["k1", "k2"], ["k3"])
 
 
-def test_a_folder_in_use_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
-    with contextlib.closing(RunFolder(tmp_path)) as first:
+def test_a_folder_may_be_open_twice_and_keeps_the_keys_of_both(tmp_path: Path) -> None:
+    with contextlib.closing(RunFolder(tmp_path)) as first, contextlib.closing(RunFolder(tmp_path)) as second:
         first.open(description("k1"))
-        first.open(description("k1"))
-        before = everything(tmp_path)
-        for attempt in (RunFolder(tmp_path).check, lambda: RunFolder(tmp_path).open(description("k2"))):
-            with pytest.raises(ConfigError, match="is in use by another run"):
-                attempt()
-        assert everything(tmp_path) == before
-    opened(tmp_path, "k2")
+        second.open(description("k2"))
+        first.make_episode("k1")
+        second.make_episode("k2")
+    found = RunFolder(tmp_path).description()
+    assert (found["episodes"], found["earlier_episodes"]) == (["k2"], ["k1"])
+    assert not (tmp_path / "leases").exists()
 
 
-def test_the_lock_of_a_killed_process_is_gone(tmp_path: Path) -> None:
-    script = "import pathlib, sys\nfrom pathnav.run.lock import take\n"
-    script += "held = take(pathlib.Path(sys.argv[1]))\nprint(flush=True)\ninput()"
-    with subprocess.Popen(
-        [sys.executable, "-c", script, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as holder:
-        assert holder.stdout is not None
-        holder.stdout.readline()
-        with pytest.raises(ConfigError, match="is in use by another run"):
-            RunFolder(tmp_path).check()
-        holder.kill()
-    opened(tmp_path, "k1")
+def test_undo_leaves_what_another_process_may_build_on(tmp_path: Path) -> None:
+    first, second = RunFolder(tmp_path / "one"), RunFolder(tmp_path / "one")
+    first.open(description("k1"))
+    first.make_episode("k1").joinpath("events.jsonl").write_text("{}")
+    name = first.images.save(b"jpeg")
+    second.open(description("k1", "k2"))
+    second.make_episode("k2").joinpath("result.json").write_text("{}")
+    second.close()
+    first.undo()
+    left = {str(path.relative_to(tmp_path)) for path in (tmp_path / "one").rglob("*") if path.is_file()}
+    assert left == {"one/run.json", "one/episodes/k2/result.json", f"one/images/{name}.jpg"}
+
+
+def test_eight_processes_that_describe_one_folder_lose_no_key(tmp_path: Path) -> None:
+    script = "import contextlib, json, pathlib, sys\nfrom pathnav.run.folder import RunFolder\n"
+    script += "with contextlib.closing(RunFolder(pathlib.Path(sys.argv[1]))) as folder:\n"
+    script += "    folder.open(json.loads(sys.argv[2]))\n"
+    asked = [[sys.executable, "-c", script, str(tmp_path), json.dumps(description(f"k{n}"))] for n in range(8)]
+    running = [subprocess.Popen(one) for one in asked]
+    assert [one.wait(120) for one in running] == [0] * 8
+    found = RunFolder(tmp_path).description()
+    assert sorted([*found["episodes"], *found["earlier_episodes"]]) == [f"k{number}" for number in range(8)]

@@ -11,6 +11,7 @@ from pathnav.cohort.query import Query, Target
 from pathnav.errors import ConfigError, PluginError
 from pathnav.geometry import Box
 from pathnav.model import ChatSettings
+from pathnav.model.profile import Placement, Profile, ToolCalling
 from pathnav.run.agent_choice import AgentChoice
 from pathnav.run.case import Case, SlideFacts, SlideSource
 from pathnav.run.plan import Episode, episodes
@@ -67,7 +68,9 @@ def test_what_cannot_change_the_result_is_not_in_the_key(same: Episode) -> None:
         episode(replace(CASE, controls={"blank_images": True})),
         episode(agent="random"),
         episode(options={"guides": False}),
-        episode(options={"placement": "bridge"}),
+        episode(model=replace(MODEL, profile=Profile(placement=Placement.BRIDGE))),
+        episode(model=replace(MODEL, profile=Profile(tools=ToolCalling.TEXT))),
+        episode(model=replace(MODEL, profile=Profile(images_live=3))),
         episode(model=replace(MODEL, model="n")),
         episode(model=replace(MODEL, temperature=0.5)),
         episode(model=replace(MODEL, max_tokens=4096)),
@@ -206,8 +209,8 @@ def test_the_oracle_is_not_asked_what_nobody_knows() -> None:
     ("agent", "options", "reason"),
     [
         ("parent-center", {}, "did you mean parent-centre"),
-        ("vlm", {"zoom": 3}, "does not take the options"),
-        ("vlm", {"placement": "nowhere"}, "placement must be one of"),
+        ("vlm", {"zoom": 3}, "has no option .zoom."),
+        ("vlm", {"view_px": 3}, "view_px must be at least"),
         ("pathnav.geometry:Box", {}, "has no method run"),
     ],
 )

@@ -33,7 +33,7 @@ TURNS: list[Callable[[], Answer]] = [
         "finish_and_report", {"conclusion": "x", "bbox": [250, 250, 300, 300], "confidence": 0.5}, ids=["end"]
     ),
 ]
-TIMES = ("seconds",)
+TIMES = ("seconds", "call_seconds")
 
 
 def answer(request: Request) -> Answer:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pathnav.model import ChatClient, ChatSettings
+from pathnav.model.gate import Gate, Rates
 from support.chat_server import Answer, ChatServer, Request
 
 QUESTION = [{"role": "user", "content": "What do you see?"}]
@@ -14,17 +15,25 @@ QUESTION = [{"role": "user", "content": "What do you see?"}]
 
 @contextmanager
 def asking(
-    answers: Iterable[Answer] | Callable[[Request], Answer], waits: list[float] | None = None, **settings: Any
+    answers: Iterable[Answer] | Callable[[Request], Answer],
+    waits: list[float] | None = None,
+    *,
+    answered: bool = False,
+    **settings: Any,
 ) -> Iterator[tuple[ChatClient, ChatServer]]:
     """Give a client and its server.
 
     Args:
         answers: See `ChatServer`.
         waits: Collects the waits between tries, which take no time.
+        answered: Whether the endpoint counts as one that has answered: until it has, it is asked one thing at a time.
         settings: Fields of `ChatSettings` beside the base URL.
     """
-    sleep = waits.append if waits is not None else lambda seconds: None
+    slept: list[float] = [] if waits is None else waits
     with ChatServer(answers) as server:
         made = ChatSettings(**{"base_url": server.base_url, "model": "any", **settings})
-        with ChatClient(made, sleep=sleep, rng=np.random.default_rng(0)) as client:
+        gate = Gate(Rates(16), clock=lambda: sum(slept))
+        if answered:
+            gate.reached()
+        with ChatClient(made, sleep=slept.append, rng=np.random.default_rng(0), gate=gate) as client:
             yield client, server

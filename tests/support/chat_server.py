@@ -166,9 +166,17 @@ class ChatServer:
     Args:
         answers: Canned answers in order, or a function from the request to its answer (called from many threads).
         port: 0 picks a free one.
+        models: What `GET /v1/models` answers; None for servers that do not.
     """
 
-    def __init__(self, answers: Iterable[Answer] | Callable[[Request], Answer], *, port: int = 0) -> None:
+    def __init__(
+        self,
+        answers: Iterable[Answer] | Callable[[Request], Answer],
+        *,
+        port: int = 0,
+        models: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.models = models
         self.requests: list[Request] = []
         self._answers: Iterator[Answer] | None = None if callable(answers) else iter(answers)
         self._function = answers if callable(answers) else None
@@ -237,6 +245,10 @@ class _Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         headers = {name.lower(): text for name, text in self.headers.items()}
         self._send(self.server.owner.answer(Request(self.path, headers, raw, time.monotonic())))
+
+    def do_GET(self) -> None:
+        models = self.server.owner.models
+        self._send(failure(404, "no such page") if models is None else Answer(body=json.dumps(models).encode()))
 
     def _send(self, answer: Answer) -> None:
         time.sleep(answer.delay_s)

@@ -1,10 +1,23 @@
-"""What `pathnav explore` needs: an annotation of the bench's slide, and scorers in a file."""
+"""What searches need: an annotation of the bench's slide, scorers in a file, a model that is asked about tiles."""
 
+import hashlib
 import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from pathnav.explore import TileImage, TileScore, TileTree
+from pathnav.explore.vlm import VlmScorer
+from pathnav.slide.jpeg import encode_jpeg
+from support.asking import asking
+from support.chat_server import Answer, ChatServer, Request
 from support.commands import Bench
+
+Answers = Iterable[Answer] | Callable[[Request], Answer]
+WORKERS = 6
 
 SCORERS = '''
 """Scorers that a user might have written, well and badly."""
@@ -98,3 +111,38 @@ class Exploring:
     def annotated(self, *more: object) -> tuple[object, ...]:
         """Return an `explore` with the annotation."""
         return self.plain("--annotation", self.annotation, "--tumour-class", "tumor", *more)
+
+
+@contextmanager
+def scoring(answers: Answers, workers: int = WORKERS, **options: Any) -> Iterator[tuple[VlmScorer, ChatServer]]:
+    """Give a scorer with its model, and the server that answers."""
+    with asking(answers, answered=True) as (client, server):
+        scorer = VlmScorer(**options)
+        scorer.accept_chat(client, workers)
+        yield scorer, server
+
+
+def some(tree: TileTree, count: int = 30, level: int = 2) -> Sequence[TileImage]:
+    """Return the first tiles of a level."""
+    return tree.images(level, np.arange(count))
+
+
+def distinct(tree: TileTree, count: int) -> Sequence[TileImage]:
+    """Tiles in the middle of the slide, no two of which look alike as blank ones do."""
+    columns = tree.grid(2).columns
+    numbers = [row * columns + column for row in range(5, 17) for column in range(5, 17)]
+    images = {sent_jpeg(image): image for image in tree.images(2, np.array(numbers))}
+    assert len(images) >= count
+    return list(images.values())[:count]
+
+
+def sent_jpeg(image: TileImage, quality: int = 90) -> str:
+    """Return the SHA-256 of the image that is sent of a tile."""
+    return hashlib.sha256(encode_jpeg(image.read(), quality)).hexdigest()
+
+
+def detail(score: TileScore) -> dict[str, Any]:
+    """Return what the record keeps of a score, which JSON can hold."""
+    assert score.detail is not None
+    json.dumps(score.detail)
+    return dict(score.detail)

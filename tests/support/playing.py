@@ -8,6 +8,7 @@ from pathnav.cohort.query import Query
 from pathnav.localise import Environment, MemoryRecorder
 from pathnav.localise.vlm import VlmAgent
 from pathnav.model import ChatClient, ChatSettings
+from pathnav.model.profile import DEFAULT_PROFILE, Profile
 from pathnav.slide import Slide
 from support.chat_server import Answer, ChatServer, call
 
@@ -19,11 +20,18 @@ class Played:
     """One episode that was played against canned answers."""
 
     def __init__(
-        self, slide: Slide, query: Query, answers: Any, checkpoint: Path | None = None, **options: Any
+        self,
+        slide: Slide,
+        query: Query,
+        answers: Any,
+        checkpoint: Path | None = None,
+        *,
+        profile: Profile = DEFAULT_PROFILE,
+        **options: Any,
     ) -> None:
         self.recorder = MemoryRecorder()
         with ChatServer(answers) as server:
-            chat = ChatClient(ChatSettings(base_url=server.base_url, model="canned"))
+            chat = ChatClient(ChatSettings(base_url=server.base_url, model="canned", profile=profile))
             agent = VlmAgent(**options)
             self.environment = Environment(
                 slide, query, views=agent.views, recorder=self.recorder, chat=chat, checkpoint=checkpoint

@@ -51,6 +51,11 @@ class Prompt:
         """The hash over both texts, 64 hexadecimal digits."""
         return hashlib.sha256("\0".join([self.template, self.again]).encode()).hexdigest()
 
+    @property
+    def names_target(self) -> bool:
+        """Whether the question has a place for what is looked for."""
+        return "{target_text}" in self.template
+
     def question(self, target_text: str, magnification: float) -> str:
         """Return the question about one tile; braces that hold anything else stay as they are."""
         values = {"target_text": target_text, "magnification": f"{magnification:g}"}

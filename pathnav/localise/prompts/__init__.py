@@ -3,11 +3,19 @@
 import hashlib
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from pathnav.cohort.query import Query
+from pathnav.localise.coordinates import Coordinates, Shown
+from pathnav.localise.faces import Faces
+from pathnav.model.profile import BoxForm, Frame
 
-PROMPT_VERSION = "mode-a-1"
-_NAMES = ("system", "task", "reminder", "forced", "again")
+PROMPT_VERSION = "mode-a-2"
+_NAMES = ("system", "task", "reminder", "forced", "again", *(f"frame_{frame}" for frame in Frame))
+_CORNERS = {
+    BoxForm.XYWH: "with its top-left corner at (x, y)",
+    BoxForm.XYXY: "with its top-left and its bottom-right corner",
+}
 
 
 @cache
@@ -16,18 +24,32 @@ def text(name: str) -> str:
     return files(__name__).joinpath(f"{name}.txt").read_text(encoding="utf-8").strip()
 
 
-def task(query: Query, budget: int) -> str:
-    """Return the task of a query."""
+def system(coordinates: Coordinates) -> str:
+    """Return the system's text, with the model's own coordinates explained."""
+    corner = _CORNERS[coordinates.form]
+    explained = text(f"frame_{coordinates.frame}").format(order=coordinates.order, corner=corner)
+    return text("system").format(coordinates=explained)
+
+
+def task(query: Query, budget: int, faces: Faces, overview: Shown) -> str:
+    """Return the task of a query, boxes and sizes as the model writes them."""
+    width, height = faces.size((query.target_width, query.target_height), overview)
     return text("task").format(
         handle=query.handle,
         organ=query.organ or "not stated",
         magnification=query.magnification,
         finding=query.finding,
-        region=query.region.as_list(),
-        target_width=query.target_width,
-        target_height=query.target_height,
+        target_width=width,
+        target_height=height,
         budget=budget,
+        **where(query, faces.coordinates, overview),
     )
+
+
+def where(query: Query, coordinates: Coordinates, overview: Shown) -> dict[str, Any]:
+    """Return what texts say of the search region: `order`, `units` and `region`."""
+    region = query.region.as_list() if coordinates.are_plain else coordinates.to_model(query.region, overview)
+    return {"order": coordinates.order, "units": coordinates.units(), "region": region}
 
 
 def prompt_hash() -> str:

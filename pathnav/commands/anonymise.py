@@ -1,0 +1,37 @@
+"""`pathnav anonymise`: a copy of a run folder without names, for a reviewer."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pathnav.commands.console import emit, note
+from pathnav.commands.options import a_folder
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("anonymise", short_help="Copy a run folder without names, for a reviewer.")(anonymise)
+
+
+def anonymise(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run folder.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", parser=a_folder, help="Where the copy goes.")],
+    images: Annotated[
+        bool, typer.Option("--images/--no-images", help="Whether the images that a model saw come along. Default: yes.")
+    ] = True,
+) -> None:
+    """Copy a run folder without paths, file names, addresses and names of users and machines.
+
+    Slides are called by their fingerprints. Findings, conclusions and pixels stay as they are: read them before you
+    give them away. pathnav report works on the copy.
+
+    \b
+    Example: pathnav anonymise runs/quickstart --out for-review
+    """
+    from pathnav.run.anonymise import anonymise_run
+
+    made = anonymise_run(folder, out, images=images)
+    emit(f"{made.out}: {made.episodes} episodes, {made.images} images")
+    if made.left_out:
+        note(f"warning: {made.left_out} images were left out: they are no bare JPEG, or not what their name says")

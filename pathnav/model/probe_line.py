@@ -1,0 +1,218 @@
+"""The line on which `pathnav doctor` asks: every request counted, every answer kept, no failure raised after the first.
+
+A try that failed in a way that may pass is repeated once, a busy server is asked twice more; the client's patience
+would take minutes for a server that answers HTTP 500 to what it cannot do.
+"""
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pathnav.model.failures import CallFailed, Failure
+from pathnav.model.parts import Message
+from pathnav.model.profile import ToolChoice
+from pathnav.model.question import Question
+from pathnav.model.reply import Reply, read_reply
+from pathnav.model.settings import ChatSettings
+from pathnav.model.wire import Wire
+
+MAX_CALLS = 60
+"""Requests in all, repeated ones included."""
+DEAD_AFTER = 3
+"""Tries in a row without any answer after which nothing more is asked."""
+_WAITS_S = (1.0, 4.0)  # before the second and the third try
+_LONGEST_WAIT_S = 20.0
+_KEPT = 400  # characters of an answer that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question; what is None is sent as in a run with the profile that the line starts from.
+
+    Args:
+        probe: The check that asks.
+        messages: OpenAI chat-completions messages.
+        tools: Function schemas on offer.
+        truth: What a right answer holds, for the record.
+        pictures: Names of the pictures in it, for the record.
+        required_tool: The tool that must be called.
+        tool_choice: How that is said.
+        top_logprobs: Alternatives asked for.
+        response_format: What the text is held to.
+        seed: A seed of decoding.
+        max_tokens: New tokens.
+        token_field: What the limit is called.
+    """
+
+    probe: str
+    messages: Sequence[Mapping[str, Any]]
+    tools: Sequence[Mapping[str, Any]] = ()
+    truth: object = None
+    pictures: Sequence[str] = ()
+    required_tool: str | None = None
+    tool_choice: ToolChoice | None = None
+    top_logprobs: int | None = None
+    response_format: Mapping[str, Any] | None = None
+    seed: int | None = None
+    max_tokens: int | None = None
+    token_field: str | None = None
+
+    @property
+    def question(self) -> Question:
+        """The request's own fields."""
+        return Question(
+            self.messages, self.tools, self.required_tool, self.top_logprobs, response_format=self.response_format
+        )
+
+
+_REFUSES = re.compile(r"answered HTTP (500|501)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What came back: a reply, or a failure with its sentence."""
+
+    reply: Reply | None
+    failure: Failure | None = None
+    sentence: str = ""
+
+    @property
+    def text(self) -> str:
+        """The answer's text; empty where there is none."""
+        return self.reply.text.strip() if self.reply else ""
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether it failed for a reason that says nothing of the question: too busy, too slow, cut off.
+
+        HTTP 500 is not one: llama.cpp answers so to images that it cannot take.
+        """
+        return self.failure is not None and self.failure.retriable and not _REFUSES.match(self.sentence)
+
+    @property
+    def quoted(self) -> str:
+        """What came back in a few words, for a sentence."""
+        if self.reply is None:
+            return f"it {self.sentence}"
+        if self.reply.calls:
+            return "it called " + ", ".join(f"{call.name}({call.raw[:60]})" for call in self.reply.calls[:3])
+        words = " ".join(self.text.split())
+        return f"it said “{words[:80]}{'...' if len(words) > 80 else ''}”" if words else "its answer was empty"
+
+
+@dataclass
+class Line:
+    """Asks one endpoint; close it.
+
+    Args:
+        settings: The endpoint, the decoding, and the profile that it starts from.
+        sleep: Waits for the given seconds.
+        max_calls: Requests in all.
+    """
+
+    settings: ChatSettings
+    sleep: Callable[[float], None] = time.sleep
+    max_calls: int = MAX_CALLS
+    calls: int = 0
+    evidence: list[dict[str, Any]] = field(default_factory=list)
+    reasoned: set[str] = field(default_factory=set)
+    """Where reasoning was found: `field`, or names of tags."""
+    _wires: dict[ChatSettings, Wire] = field(default_factory=dict)
+    _silent: int = 0
+
+    def ask(self, asked: Asked) -> Heard:
+        """Return what came back; whatever fails is told, not raised."""
+        for wait_s in (*_WAITS_S, None):
+            heard, seconds = self._try(asked)
+            failure = heard.failure
+            if failure is None or not failure.retriable or failure.unreachable or self._why_not is not None:
+                break
+            is_busy = heard.is_passing and heard.sentence.startswith("answered")
+            once_more = wait_s == _WAITS_S[0] or (wait_s is not None and is_busy)
+            if wait_s is None or not once_more or seconds >= self.settings.timeout_s * 0.9:
+                break
+            self.sleep(min(failure.retry_after_s or wait_s, _LONGEST_WAIT_S))
+        self._keep(asked, heard)
+        return heard
+
+    def close(self) -> None:
+        """Close all connections."""
+        for wire in self._wires.values():
+            wire.close()
+
+    @property
+    def _why_not(self) -> str | None:
+        if self.calls >= self.max_calls:
+            return f"was not asked: {self.max_calls} requests were made already"
+        if self._silent >= DEAD_AFTER:
+            return f"was not asked: it gave no answer to {DEAD_AFTER} requests in a row"
+        return None
+
+    def _try(self, asked: Asked) -> tuple[Heard, float]:
+        """Return what one request came to, and the seconds that it took."""
+        if why := self._why_not:
+            return Heard(None, Failure(why, retriable=False), why), 0.0
+        self.calls += 1
+        started = time.monotonic()
+        try:
+            body = self._wire(asked).complete(asked.question)
+        except CallFailed as error:
+            answered = error.failure.sentence.startswith(("answered", "redirects"))
+            self._silent = 0 if answered else self._silent + 1
+            return Heard(None, error.failure, self._clean(error.failure.sentence)), time.monotonic() - started
+        self._silent = 0
+        choice = body["choices"][0]
+        reply = read_reply(choice, body.get("usage"), (), self.settings.profile.reasoning_tags)
+        return Heard(reply), time.monotonic() - started
+
+    def _wire(self, asked: Asked) -> Wire:
+        given = {"tool_choice": asked.tool_choice, "token_field": asked.token_field, "sends_seed": True}
+        profile = self.settings.profile.model_copy(update={k: v for k, v in given.items() if v is not None})
+        limit = asked.max_tokens or self.settings.max_tokens
+        settings = replace(self.settings, profile=profile, max_tokens=limit, seed=asked.seed)
+        if settings not in self._wires:
+            self._wires[settings] = Wire(settings, 1)
+        return self._wires[settings]
+
+    def _keep(self, asked: Asked, heard: Heard) -> None:
+        """Keep what was asked and answered, without pixels."""
+        reply = heard.reply
+        self.evidence.append(
+            {
+                "probe": asked.probe,
+                "asked": _last_words(asked.messages),
+                "pictures": list(asked.pictures),
+                "truth": asked.truth,
+                "text": self._clean(heard.text[:_KEPT]) if reply else None,
+                "calls": [{"name": call.name, "arguments": call.raw[:_KEPT]} for call in reply.calls] if reply else [],
+                "finish_reason": reply.finish_reason if reply else None,
+                "tokens": {"input": reply.tokens.input, "output": reply.tokens.output}
+                if reply and reply.tokens
+                else None,
+                "failure": heard.sentence or None,
+            }
+        )
+
+    def _clean(self, text: str) -> str:
+        """Return a text without the key, where a server echoes it."""
+        return text.replace(self.settings.api_key, "[key]") if self.settings.api_key else text
+
+
+def user(*parts: Message | str) -> Message:
+    """Return a user message: plain text where it is nothing else, as every server takes it."""
+    if all(isinstance(part, str) for part in parts):
+        return {"role": "user", "content": "\n".join(map(str, parts))}
+    listed = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
+    return {"role": "user", "content": listed}
+
+
+def _last_words(messages: Sequence[Mapping[str, Any]]) -> str:
+    """Return the last user message's text."""
+    for message in reversed(messages):
+        if message["role"] == "user":
+            content = message["content"]
+            parts = [content] if isinstance(content, str) else [p["text"] for p in content if p["type"] == "text"]
+            return "\n".join(parts)[:_KEPT]
+    return ""

@@ -1,0 +1,33 @@
+"""What holds for the calls of one episode."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pathnav.errors import ModelError, RunStopped
+
+OnFailed = Callable[[float, str], None]
+"""Told the seconds that a call took, and what it failed of."""
+
+
+@dataclass(slots=True)
+class Terms:
+    """What an episode's calls are bound to, and whether one was not made any more.
+
+    Args:
+        until_s: When failed tries are no longer repeated, on the monotonic clock; None for never.
+        check: Called before each request; raises `RunStopped` where the episode must not go on.
+        on_failed: Told of each call that failed in the end.
+        stopped: What ended the episode's asking; what its agent did afterwards says nothing about the agent.
+    """
+
+    until_s: float | None = None
+    check: Callable[[], None] = lambda: None
+    on_failed: OnFailed = lambda seconds, sentence: None
+    stopped: RunStopped | None = None
+
+    def ended(self, error: ModelError, seconds: float) -> None:
+        """Note how a call ended without an answer."""
+        if isinstance(error, RunStopped):
+            self.stopped = error
+        else:
+            self.on_failed(seconds, str(error))

@@ -1,0 +1,137 @@
+"""Episodes in a model's own coordinates, over the wire: it reads and writes only these, and the pixels are right."""
+
+import json
+
+import numpy as np
+import pytest
+
+from pathnav.cohort.query import Query
+from pathnav.geometry import Box
+from pathnav.localise import Outcome
+from pathnav.model.profile import BoxForm, Frame, Placement, Profile, ToolCalling
+from pathnav.slide import Slide
+from support.chat_server import Answer, call, say
+from support.playing import Played
+
+THOUSAND = Profile(frame=Frame.THOUSAND, box=BoxForm.XYXY)
+
+
+def look(image: int | None, bbox: object) -> Answer:
+    return call("extract_roi", {"bbox": bbox, "reason": "", **({} if image is None else {"image": image})})
+
+
+def finish(image: int | None, bbox: object) -> Answer:
+    named = {} if image is None else {"image": image}
+    return call("finish_and_report", {"conclusion": "", "bbox": bbox, "confidence": 0.5, **named})
+
+
+def test_boxes_are_read_in_the_image_that_the_model_names(slide: Slide, query: Query) -> None:
+    answers = [look(0, [250, 250, 750, 500]), look(1, [0, 0, 500, 500]), finish(2, [0, 0, 1000, 1000])]
+    played = Played(slide, query, answers, profile=THOUSAND, guides=False)
+    assert played.outcome is Outcome.FINISHED
+    assert [roi.box for roi in played.environment.rois] == [Box(256, 256, 512, 256), Box(256, 256, 256, 128)]
+    made = played.environment.report_made
+    assert made is not None and made.box == Box(256, 256, 256, 128)
+    arrived = np.asarray(played.requests[1].images[1]).astype(int)
+    truth = slide.read(Box(256, 256, 512, 256), magnification=40.0).astype(int)
+    assert arrived.shape == truth.shape and np.abs(arrived - truth).mean() < 2
+
+
+def test_nothing_that_such_a_model_reads_counts_level_0_pixels(slide: Slide, query: Query) -> None:
+    answers = [
+        call("get_image_info", {}),
+        look(0, [250, 250, 750, 500]),
+        look(1, [0, 0, 5, 2]),
+        finish(1, [0, 0, 9, 9]),
+    ]
+    played = Played(slide, query, answers, profile=THOUSAND)
+    last = played.requests[-1]
+    told = "\n".join(part["text"] for part in last.parts if part["type"] == "text")
+    told += json.dumps(last.body["tools"])
+    assert "level-0" not in told.replace("Facts of the slide: size in level-0 px", "")
+    assert "1024" not in told.replace("1024 x 1024 px", "")
+    assert "Search region (coordinates of image 0): [0, 0, 1000, 1000]" in told
+    assert "Target size (coordinates of image 0): 500 x 500" in told
+    assert "image 1, 512 x 256 px at 40x, box [250, 250, 750, 500] of image 0" in told
+    assert "thousandths of an image's width and height" in told and "a box is [x1, y1, x2, y2]" in told
+
+
+def test_the_schema_shows_one_box_in_the_models_order(slide: Slide, query: Query) -> None:
+    played = Played(slide, query, [finish(0, [0, 0, 9, 9])], profile=Profile(frame=Frame.THOUSAND_YX, box=BoxForm.XYXY))
+    tools = {tool["function"]["name"]: tool["function"]["parameters"] for tool in played.requests[0].body["tools"]}
+    assert list(tools["extract_roi"]["properties"]) == ["image", "bbox", "reason"]
+    assert "[y1, x1, y2, x2]" in tools["finish_and_report"]["properties"]["bbox"]["description"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (look(7, [0, 0, 9, 9]), "0 to 1, got 7"),
+        (look(None, [0, 0, 9, 9]), "image must be the number of the image"),
+        (look(1, [900, 900, 100, 100]), "x2 > x1"),
+        (look(1, [2000, 2000, 2100, 2100]), "x runs from 0 to 1000"),
+        (look(1, "near the middle"), "four numbers [x1, y1, x2, y2]"),
+        (look(1, [1, 2, None, 4]), "four numbers [x1, y1, x2, y2]"),
+        (call("extract_roi", {"x": 0, "y": 0, "w": 9, "h": 9}), "image must be the number"),
+    ],
+)
+def test_what_is_no_box_of_an_image_costs_nothing_and_is_answered(
+    slide: Slide, query: Query, answer: Answer, said: str
+) -> None:
+    played = Played(slide, query, [look(0, [0, 0, 500, 500]), answer, finish(0, [0, 0, 9, 9])], profile=THOUSAND)
+    assert played.environment.rois_used == 1 and played.outcome is Outcome.FINISHED
+    assert said in played.replies()[1]["error"]
+
+
+def test_the_only_image_needs_no_number(slide: Slide, query: Query) -> None:
+    played = Played(slide, query, [finish(None, "[0, 0, 500, 500]")], profile=THOUSAND)
+    assert played.environment.report_made is not None
+    assert played.environment.report_made.box == Box(0, 0, 512, 512)
+
+
+def test_corners_may_be_in_level_0_pixels(slide: Slide, query: Query) -> None:
+    answers = [call("extract_roi", {"bbox": [100, 200, 400, 400], "reason": ""}), finish(None, [100, 200, 612, 712])]
+    played = Played(slide, query, answers, profile=Profile(box=BoxForm.XYXY))
+    assert played.environment.rois[0].box == Box(100, 200, 300, 200)
+    made = played.environment.report_made
+    assert made is not None and made.box == Box(100, 200, 512, 512)
+    assert "level-0 box [100, 200, 400, 400]" in played.requests[1].text
+    assert "image" not in played.requests[0].body["tools"][1]["function"]["parameters"]["properties"]
+
+
+@pytest.mark.parametrize("frame", list(Frame))
+@pytest.mark.parametrize("tools", list(ToolCalling))
+@pytest.mark.parametrize("placement", list(Placement))
+def test_every_profile_ends_an_episode_well(
+    slide: Slide, query: Query, frame: Frame, tools: ToolCalling, placement: Placement
+) -> None:
+    profile = Profile(frame=frame, tools=tools, placement=placement, images_live=2)
+    whole = {Frame.UNIT: 0.4, Frame.VIEW_PX: 400, Frame.LEVEL0: 400}.get(frame, 400)
+    boxed = {"bbox": [0, 0, whole, whole], "image": 0}
+    if frame is Frame.LEVEL0:
+        boxed = {"bbox": [0, 0, whole, whole]}
+    looked = {"x": 0, "y": 0, "w": whole, "h": whole} if frame is Frame.LEVEL0 else boxed
+    named = [("extract_roi", looked), ("extract_roi", looked), ("finish_and_report", boxed)]
+    made = [
+        say(f"I see. {json.dumps({'tool': name, 'arguments': arguments})}")
+        if tools is ToolCalling.TEXT
+        else call(name, arguments)
+        for name, arguments in named
+    ]
+    played = Played(slide, query, made, profile=profile)
+    assert played.outcome is Outcome.FINISHED and played.environment.rois_used == 2
+    assert len(played.requests[2].images) == 2
+    roles = [message["role"] for message in played.requests[2].messages]
+    assert ("tool" in roles) is (tools is ToolCalling.NATIVE)
+
+
+def test_old_images_leave_the_conversation_and_the_overview_stays(slide: Slide, query: Query) -> None:
+    looks = [call("extract_roi", {"x": 64 * n, "y": 0, "w": 64, "h": 64, "reason": ""}) for n in range(3)]
+    end = call("finish_and_report", {"conclusion": "", "bbox": [0, 0, 9, 9], "confidence": 0})
+    played = Played(slide, query, [*looks, end], profile=Profile(images_live=2))
+    first, last = played.requests[0].jpegs, played.requests[3].jpegs
+    assert len(last) == 2 and last[0] == first[0]
+    assert last[1] not in played.requests[2].jpegs
+    assert played.requests[3].text.count("(This image is no longer shown.)") == 2
+    sent = [event["images_sent"] for event in played.recorder.events.values() if event["kind"] == "reply"]
+    assert sent == [1, 2, 2, 2]

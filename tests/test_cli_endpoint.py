@@ -1,0 +1,68 @@
+"""The options that name an endpoint, on every command that may ask a model."""
+
+import json
+
+import pytest
+
+from support.chat_server import ChatServer, say
+from support.commands import Bench, Command
+
+
+def action(name: str, **arguments: object) -> str:
+    return f"I think so.\n{json.dumps({'tool': name, 'arguments': arguments})}"
+
+
+def test_a_model_without_tool_calling_is_asked_in_text(bench: Bench, pathnav: Command) -> None:
+    answers = [say(action("get_image_info")), say(action("finish_and_report", conclusion="", bbox=[0, 0, 500, 500]))]
+    with ChatServer(answers) as server:
+        said = pathnav(*bench.node("--model", "m", "--base-url", server.base_url, "--profile", "text", "--json"))
+    assert said.code == 0, said.err
+    assert json.loads(said.out)["outcome"] == "finished"
+    assert all("tools" not in request.body for request in server.requests)
+
+
+@pytest.mark.parametrize("name", ["locate", "explore", "run"])
+def test_pixels_leave_for_a_public_host_only_where_it_is_named(bench: Bench, pathnav: Command, name: str) -> None:
+    words = {
+        "locate": bench.node(),
+        "explore": ("explore", bench.slide),
+        "run": ("run", bench.scenario(agents=["vlm"])),
+    }[name]
+    out = bench.folder / "out"
+    said = pathnav(*words, "--model", "m", "--base-url", "http://8.8.8.8/v1", "--out", out)
+    assert said.code == 2 and "--allow-host 8.8.8.8" in said.err and not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--profile", "vlm"], "did you mean vllm"),
+        (["--api-key-file", "missing.txt"], "--api-key-file: missing.txt cannot be read"),
+        (["--api-key-file", "a", "--api-key-env", "B"], "give one of them"),
+    ],
+)
+def test_what_cannot_be_used_is_said_before_anything_is_asked(
+    bench: Bench, pathnav: Command, options: list[str], said: str
+) -> None:
+    found = pathnav(*bench.node("--model", "m", "--base-url", "http://127.0.0.1:9/v1", *options))
+    assert found.code == 2 and said in found.err
+
+
+@pytest.mark.parametrize("option", ["--profile", "--api-key-file", "--allow-host"])
+def test_an_option_of_an_endpoint_without_one_is_refused(bench: Bench, pathnav: Command, option: str) -> None:
+    said = pathnav(*bench.node(option, "x"))
+    assert said.code == 2 and f"{option} belongs to a chat endpoint" in said.err
+
+
+def test_the_key_of_a_file_is_sent_and_stands_nowhere(bench: Bench, pathnav: Command) -> None:
+    key, out = bench.folder / "key.txt", bench.folder / "out"
+    key.write_text("planted-sesame\n")
+    answers = [say("planted-sesame")] * 5
+    with ChatServer(answers) as server:
+        named = ("--model", "m", "--base-url", server.base_url, "--api-key-file", key)
+        said = pathnav(*bench.node(*named, "--out", out, "--json"))
+    assert said.code == 0, said.err
+    assert server.requests[0].headers["authorization"] == "Bearer planted-sesame"
+    written = [path.read_bytes() for path in out.rglob("*") if path.is_file()]
+    assert written and not any(b"planted-sesame" in content for content in written)
+    assert "planted-sesame" not in said.out + said.err
