@@ -145,43 +145,51 @@ class ChatClient:
 
     def _completed(self, question: Question) -> tuple[dict[str, Any], int]:
         """Return the body of the answer and how many tries failed before it."""
-        retries, refusal = 0, None
+        retries = 0
         while True:
-            may_ask = self._learnt.gives_logprobs and refusal is None
-            asked = question if may_ask else replace(question, top_logprobs=None)
             try:
-                body = self._tried(asked, retries)
-                break
+                return self._tried(question, retries), retries
             except CallFailed as error:
-                if asked.top_logprobs is not None and error.failure.names_logprobs:
-                    refusal = error.failure
-                    continue
                 self._wait_or_raise(error, retries)
                 retries += 1
-        if refusal is not None:
-            self._ask_for_no_logprobs(refusal)
-        return body, retries
 
     def _tried(self, question: Question, retries: int) -> dict[str, Any]:
-        """Return the body of the answer to one request, sent when gate and guard let it pass."""
-        gate = self._gate
-        with gate.admitted(self._terms.until_s if retries else None) as cuts:
+        """Return the body of the answer to one request, sent when gate and guard let it pass.
+
+        A request that is refused for its log-probabilities is sent once more without them, before others may pass: they
+        would all be refused too.
+        """
+        with self._gate.admitted(self._terms.until_s if retries else None) as cuts:
             self._terms.check()
-            with gate.guard.reserved(self.settings, question) as reservation:
-                try:
-                    body = self._wire.complete(question)
-                except CallFailed as error:
-                    if not error.failure.may_cost:
-                        reservation.settle(0.0)
-                    if error.failure.throttles:
-                        asked_for = error.failure.retry_after_s
-                        is_patient = asked_for is not None and asked_for <= self._backoff.retry_after_limit_s
-                        gate.throttled(cuts, asked_for if is_patient else None)
+            plain = replace(question, top_logprobs=None)
+            asked = question if self._learnt.gives_logprobs else plain
+            try:
+                body = self._sent(asked, cuts)
+            except CallFailed as error:
+                if asked.top_logprobs is None or not error.failure.names_logprobs:
                     raise
-                if gate.guard.pricing is not None:
-                    tokens = read_reply(body["choices"][0], body.get("usage")).tokens
-                    reservation.settle(gate.guard.pricing.cost(self.settings, tokens))
-            gate.succeeded()
+                body = self._sent(plain, cuts)
+                self._ask_for_no_logprobs(error.failure)
+            self._gate.succeeded()
+        return body
+
+    def _sent(self, question: Question, cuts: int) -> dict[str, Any]:
+        """Return the body of the answer to one request, paid for as the guard says."""
+        gate = self._gate
+        with gate.guard.reserved(self.settings, question) as reservation:
+            try:
+                body = self._wire.complete(question)
+            except CallFailed as error:
+                if not error.failure.may_cost:
+                    reservation.settle(0.0)
+                if error.failure.throttles:
+                    asked_for = error.failure.retry_after_s
+                    is_patient = asked_for is not None and asked_for <= self._backoff.retry_after_limit_s
+                    gate.throttled(cuts, asked_for if is_patient else None)
+                raise
+            if gate.guard.pricing is not None:
+                tokens = read_reply(body["choices"][0], body.get("usage")).tokens
+                reservation.settle(gate.guard.pricing.cost(self.settings, tokens))
         return body
 
     def close(self) -> None:
@@ -231,6 +239,8 @@ class ChatClient:
 
     def _final(self, failure: Failure, tries: int, hopeless: bool) -> ModelError:
         sentence = self._said(failure) + (f" (tried {tries} times)" if tries > 1 else "")
+        if failure.retriable and (failure.retry_after_s or 0.0) > self._backoff.retry_after_limit_s:
+            sentence += f"; it asks for {failure.retry_after_s:,.0f} s of patience, which is more than is waited"
         if failure.overflow:
             return ContextOverflow(sentence)
         if hopeless and failure.unreachable:

@@ -32,7 +32,7 @@ def refuse_public(host: str, allowed: Collection[str], resolve: Resolve = addres
     Raises:
         ConfigError: If pixels would leave for a public host.
     """
-    if host.lower() in {name.strip().lower() for name in allowed}:
+    if is_named(host, allowed):
         return
     public = [address for address in _literal(host) or resolve(host) if not _is_private(address)]
     if public:
@@ -40,6 +40,11 @@ def refuse_public(host: str, allowed: Collection[str], resolve: Resolve = addres
             f"the endpoint {host} is on a public network, and slide pixels would be sent there: say that they may with "
             f"--allow-host {host}, or model.allow_hosts: [{host}] in the scenario"
         )
+
+
+def is_named(host: str, allowed: Collection[str]) -> bool:
+    """Return whether the user has named a host."""
+    return host.lower() in {name.strip().lower() for name in allowed}
 
 
 def _literal(host: str) -> list[str]:

@@ -9,7 +9,9 @@ import json
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -18,12 +20,14 @@ from pathnav import __version__
 from pathnav.errors import ConfigError
 from pathnav.model import failures
 from pathnav.model.failures import CallFailed, Failure
+from pathnav.model.hosts import is_named
 from pathnav.model.profile import ToolChoice
 from pathnav.model.question import Question
 from pathnav.model.redact import redacted
 from pathnav.model.settings import ChatSettings
 
 CONNECT_TIMEOUT_S = 10.0
+_SCHEMES = ("http://", "https://")  # without a proxy: pixels pass one only on the way to a host that the user has named
 KEEPALIVE_S = 4.0  # uvicorn closes idle connections after 5 s; reusing one at that moment loses the request
 
 
@@ -31,6 +35,19 @@ class _Meter(threading.local):
     """The length of the request bodies that this thread has sent."""
 
     bytes_sent = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A response that came whole."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    @property
+    def text(self) -> str:
+        return self.content.decode("utf-8", "replace")
 
 
 class Wire:
@@ -59,7 +76,8 @@ class Wire:
                     max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=KEEPALIVE_S
                 ),
                 follow_redirects=False,  # pixels go to the named host or nowhere
-                trust_env=not settings.is_loopback,  # a hospital's proxy must not swallow loopback
+                trust_env=not settings.is_loopback,  # for SSL_CERT_FILE, and for a proxy where `mounts` allows one
+                mounts=None if is_named(settings.host, settings.allow_hosts) else dict.fromkeys(_SCHEMES),
                 verify=settings.endpoint.startswith("https:") or _no_tls(),
             )
         except (ImportError, ValueError) as error:
@@ -86,9 +104,9 @@ class Wire:
         if question.top_logprobs is not None:
             fields |= {"logprobs": True, "top_logprobs": question.top_logprobs}
         response = self._post({**self._decoding(), "messages": list(question.messages), **fields})
-        if not response.is_success:
+        if not 200 <= response.status < 300:
             text = response.text
-            raise CallFailed(failures.of_status(response.status_code, response.headers, text, _said(text)))
+            raise CallFailed(failures.of_status(response.status, response.headers, text, _said(text)))
         try:
             body: dict[str, Any] = redacted(_checked(json.loads(response.content)), self._settings.api_key)
             return body
@@ -108,12 +126,19 @@ class Wire:
         sends_seed = settings.seed is not None and settings.profile.sends_seed
         return {**fields, "seed": settings.seed} if sends_seed else fields
 
-    def _post(self, payload: Mapping[str, Any]) -> httpx.Response:
+    def _post(self, payload: Mapping[str, Any]) -> "_Answer":
         """Send a request and return whatever came back whole."""
         content = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
         self._meter.bytes_sent += len(content)
+        end_s = time.monotonic() + self._settings.timeout_s
         try:
-            return self._http.post(self._url, content=content)
+            with self._http.stream("POST", self._url, content=content) as response:
+                chunks = []
+                for chunk in response.iter_bytes():  # httpx's time-out is of the silence between two of them
+                    chunks.append(chunk)
+                    if time.monotonic() > end_s:
+                        raise httpx.ReadTimeout("the answer trickles")
+                return _Answer(response.status_code, response.headers, b"".join(chunks))
         except httpx.DecodingError as error:
             raise CallFailed(failures.of_body(f"undecodable content ({error})")) from error
         except httpx.TransportError as error:
@@ -145,9 +170,18 @@ def _checked(body: object) -> dict[str, Any]:
         text = json.dumps(body, default=str)
         raise CallFailed(failures.of_status(code if type(code) is int else 200, {}, text, _said(text)))
     choices = body.get("choices")
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+    if not isinstance(choices, list) or not choices or not _is_choice(choices[0]):
         raise CallFailed(failures.of_body(json.dumps(body, default=str)))
     return body
+
+
+def _is_choice(choice: object) -> bool:
+    """Return whether this is a choice with a message, however strange: what is none is the server's fault."""
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(message, dict):
+        return False
+    content, calls = message.get("content"), message.get("tool_calls")
+    return isinstance(content, str | list | None) and isinstance(calls, list | None)
 
 
 def _said(text: str) -> str | None:

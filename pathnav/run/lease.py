@@ -32,6 +32,7 @@ LEASES = "leases"
 LEASE_FORMAT = "pathnav-lease-1"
 EXPIRY_S = 60.0
 RENEWAL_S = 20.0
+_OLD_S = 24 * 3600.0  # of a clock's file: far beyond any expiry, and any difference between machines' clocks
 _RACES = 20  # times that somebody else may be faster before a claim is given up
 _TURN_S = 0.02  # between two tries at what is held for moments only
 _NO_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK)
@@ -159,9 +160,21 @@ class Leases:
             self._renewing.join()
         for lease in list(self._held.values()):
             self.release(lease)
+        self._sweep()
         self._remove(self._clock_file)
         with contextlib.suppress(OSError):
             self.folder.rmdir()
+
+    def _sweep(self) -> None:
+        """Remove what processes left that were killed."""
+        with contextlib.suppress(OSError):
+            names = {path.name for path in self.folder.iterdir()}
+            for name in sorted({name.rpartition(".")[0] for name in names if not name.startswith(".")} - {""}):
+                if self.is_free(name) and (dead := self.claim(name)) is not None:
+                    self.release(dead)
+            for clock in (self.folder / name for name in names if name.startswith(".clock-")):
+                if time.time() - clock.stat().st_mtime > _OLD_S:
+                    self._remove(clock)
 
     @property
     def _clock_file(self) -> Path:

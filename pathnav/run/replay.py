@@ -37,7 +37,7 @@ from pathnav.run.plan import Episode
 from pathnav.run.record import JsonObject
 from pathnav.run.replay_agent import recorded_agent
 from pathnav.run.replay_chat import RecordedModel, recorded_settings
-from pathnav.run.replay_compare import Pictures, Replayed, compared_events, compared_fields
+from pathnav.run.replay_compare import Pictures, Replayed, asked_otherwise, compared_events, compared_fields
 from pathnav.run.replay_record import EpisodeRecord, load_record
 from pathnav.run.scoring import score
 
@@ -108,6 +108,7 @@ class _Replay:
         then, pictures = self.record.of_kind(*kinds), Pictures(self.record.images, self.recorder.images)
         lines += compared_events(then, self.recorder.events, kinds, pictures)
         lines += self._compared_result(environment, outcome)
+        lines += asked_otherwise(self.record)
         images = sum("sha256" in event for event in then)
         key = str(self.record.field("key"))
         return Replayed(key, self.mode, tuple(lines), len(then), images, tuple(self.not_compared))
@@ -199,7 +200,7 @@ class _Replay:
             names.append("iou_any")
         else:
             self.not_compared.append("iou_any: the record lacks equivalents, the boxes with the same finding")
-        names += ["rois", "rois_used"] + (["steps"] if self.mode != "actions" else [])
+        names += ["scored_target", "rois", "rois_used"] + (["steps"] if self.mode != "actions" else [])
         if self.mode != "actions" or not then.get("unbudgeted"):
             names.append("examined_mm2")
         now = self._result(environment)
@@ -213,6 +214,7 @@ class _Replay:
         return {
             "box": final_box(report.box, case.query, self.slide.bounds).as_list() if report else None,
             "reported": report.box.as_list() if report else None,
+            "scored_target": case.scored_target.as_list() if case.scored_target else None,
             "draws": len(report.draws) if report is not None and report.draws is not None else None,
             "conclusion": (report.conclusion or None) if report else None,
             "confidence": report.confidence if report else None,

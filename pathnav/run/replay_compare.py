@@ -10,6 +10,7 @@ import numpy as np
 
 from pathnav.errors import RecordError
 from pathnav.run.record import ImageStore, JsonObject
+from pathnav.run.replay_record import EpisodeRecord
 
 CLOSE_GREY_LEVELS = 8
 """Two JPEG libraries encode one image with pixels that differ by so much at most."""
@@ -68,6 +69,19 @@ def compared_fields(where: str, then: Mapping[str, Any], now: Mapping[str, Any])
     plain = json.loads(json.dumps(now))
     names = [name for name in then if name not in _NOT_COMPARED and then[name] != plain.get(name)]
     return [f"{where}.{name}: recorded {_text(then[name])}, now {_text(plain.get(name))}" for name in names]
+
+
+def asked_otherwise(record: EpisodeRecord) -> list[str]:
+    """Return a line for each part of the question that the result tells otherwise than the events, or the folder."""
+    result, asked = record.result, record.event("query")
+    told = {**result["query"], "key": result["key"]}
+    then = {} if asked is None else {name: asked[name] for name in result["query"] if name in asked and name != "id"}
+    then |= {"key": record.folder.name}
+    lines = [f"query.{name}: {_text(told[name])}, but {_text(then[name])} when it was asked" for name in then]
+    lines = [line for line, name in zip(lines, then, strict=True) if told[name] != then[name]]
+    if result["budget"] != result["query"]["budget"]:
+        lines.append(f"budget: {result['budget']}, but {result['query']['budget']} in the query")
+    return lines
 
 
 @dataclass(frozen=True, slots=True)

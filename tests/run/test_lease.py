@@ -132,6 +132,22 @@ def test_what_is_held_for_moments_is_waited_for(tmp_path: Path) -> None:
     assert inside == [0, 1]
 
 
+def test_the_last_to_leave_removes_what_killed_processes_left(tmp_path: Path) -> None:
+    folder = tmp_path / "leases"
+    killed, mine = Leases(folder), Leases(folder)
+    for name in ("key", "process-x"):
+        held = killed.claim(name)
+        assert held is not None
+        about = json.loads(held.path.read_text())
+        held.path.write_text(json.dumps({**about, "process": 2**22 + 5}))  # beyond the largest number of a process
+    (folder / ".clock-old").touch()
+    os.utime(folder / ".clock-old", (0, 0))
+    assert mine.claim("other") is not None
+    mine.close()
+    assert not folder.exists()
+    killed.close()
+
+
 def test_shards_share_a_plan_evenly_and_leave_nothing_out() -> None:
     plan = list(range(23))
     shares = [Shard.of(f"{number}/5").share(plan) for number in range(1, 6)]

@@ -127,6 +127,27 @@ def test_a_changed_box_is_told(bench: Bench) -> None:
     assert only(replay_episode(folder)) == "roi:1.box: recorded [150, 250, 300, 199], now [150, 250, 300, 200]"
 
 
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"scored_target": [0, 0, 100, 100]}, "result.scored_target"),
+        ({"budget": 99}, "budget: 99"),
+        ({"key": "0" * 20}, "query.key"),
+    ],
+)
+def test_a_changed_question_is_told(bench: Bench, fields: dict[str, Any], told: str) -> None:
+    folder = played(bench, "finished")
+    changed_result(folder, **fields)
+    assert any(line.startswith(told) for line in replay_episode(folder).differences)
+
+
+def test_another_finding_in_the_result_is_told(bench: Bench) -> None:
+    folder = played(bench, "finished")
+    asked = json.loads((folder / "result.json").read_text())["query"]
+    changed_result(folder, query={**asked, "finding": "zzz"})
+    assert any(line.startswith("query.finding") for line in replay_episode(folder).differences)
+
+
 def test_a_changed_score_is_told(bench: Bench) -> None:
     folder = played(bench, "finished")
     iou = json.loads((folder / "result.json").read_text())["iou"]
