@@ -164,6 +164,7 @@ def scenario_of(bench: Bench) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_real_run_stays_below_its_bounds(pathnav: Command, bench: Bench) -> None:
     scenario = scenario_of(bench)
     before = forecast(scenario, bench.folder / "kept")

@@ -14,7 +14,7 @@ from support.runs import CALLS, named, navigate, recorded, results, start, wait_
 
 
 def killed_and_continued(bench: Bench, pathnav: Command, kills: int, seed: int) -> None:
-    """Kill a run at random moments, continue it, and hold all that the issue asks for against it."""
+    """Kill a run at random moments, continue it, and hold it against one that nobody disturbed."""
     rng, out = random.Random(seed), bench.folder / "killed"
     scenario = bench.scenario(agents=["vlm", "random", "tissue-weighted"], repeats=max(2, kills // 4))
     with ChatServer(navigate) as server:
@@ -44,6 +44,7 @@ def killed_and_continued(bench: Bench, pathnav: Command, kills: int, seed: int) 
     assert results(out) == whole
 
 
+@pytest.mark.slow
 def test_killed_three_times_a_run_has_the_same_results(bench: Bench, pathnav: Command) -> None:
     killed_and_continued(bench, pathnav, kills=3, seed=1)
 
