@@ -13,12 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pathnav.geometry import Box
+from pathnav.slide.lanczos import SUPPORT, Pair, resized
 from pathnav.slide.reader import WHITE, LevelDimensions, Patch, Reader, Rgb, Window
 
-Pair = tuple[float, float]
-
 LEVEL_TOLERANCE = 0.02  # a level of downsample 4.003 serves a target of 4: 57 ms instead of 310 ms from level 0
-LANCZOS_SUPPORT = 3  # output pixels on each side that a filtered pixel draws on
 BLOCK_PX = 768  # output pixels a side that are computed at a time: at most 28 MB of level pixels
 CHUNK_PX = 2048  # level pixels a side that are decoded at a time where they are averaged down first: 60 MB a thread
 REDUCE_FROM = 4.0  # level pixels per output pixel from which on they are averaged by whole factors before rescaling
@@ -141,7 +139,7 @@ class _Axis:
     def reduction(self) -> int:
         """The whole factor to average by; where rescaling follows, at least two averages remain per image pixel.
 
-        The mean of 2 x 2 level pixels is what level 0 shows there, and takes 0.6 ms for 256 px, Lanczos 5.2.
+        The mean of 2 x 2 level pixels is what level 0 shows there, and takes 0.6 ms for 256 px, Pillow's Lanczos 5.2.
         """
         if self.is_whole:
             return round(self.step)
@@ -165,7 +163,7 @@ class _Axis:
         """Return the first level pixel needed and the first one beyond, inside the level."""
         if self.is_whole:
             return round(self.start), min(self.extent, round(self.end))
-        margin = (LANCZOS_SUPPORT + 1) * max(1.0, self.step)
+        margin = (SUPPORT + 1) * max(1.0, self.step)
         first = min(max(0, math.floor(self.start - margin)), self.extent - 1)
         return first, max(first + 1, min(self.extent, math.ceil(self.end + margin)))
 
@@ -209,7 +207,7 @@ class _Block:
         across = self._span(self.columns, left + patch.shift[0], factors[0])
         down = self._span(self.rows, top + patch.shift[1], factors[1])
         size = (self.columns.last - self.columns.first, self.rows.last - self.rows.first)
-        return _resize(patch.rgb, across, down, size), failed
+        return resized(patch.rgb, across, down, size), failed
 
     def _failed(self, patch: Patch) -> int:
         (left, right), (top, bottom) = self.columns.core(), self.rows.core()
@@ -249,25 +247,3 @@ def _chunks(window: Window, factors: tuple[int, int]) -> Iterator[Window]:
     for top in range(window.top, window.bottom, down):
         for left in range(window.left, window.right, across):
             yield Window(left, top, across, down).intersection(window)
-
-
-def _resize(rgb: Rgb, across: Pair, down: Pair, size: tuple[int, int]) -> Rgb:
-    """Return a fractional rectangle of an image, rescaled with Lanczos; beyond its edge the last pixels are repeated.
-
-    Args:
-        rgb: uint8, shape (height, width, 3).
-        across: Left and right edge of the rectangle, in pixels of the image.
-        down: Top and bottom edge.
-        size: Columns and rows of the result.
-    """
-    from PIL import Image
-
-    height, width = rgb.shape[:2]
-    pad = [
-        (max(0, math.ceil(-down[0])), max(0, math.ceil(down[1] - height))),
-        (max(0, math.ceil(-across[0])), max(0, math.ceil(across[1] - width))),
-    ]
-    if any(sum(pair) for pair in pad):
-        rgb = np.pad(rgb, [*pad, (0, 0)], mode="edge")
-    box = (across[0] + pad[1][0], down[0] + pad[0][0], across[1] + pad[1][0], down[1] + pad[0][0])
-    return np.asarray(Image.fromarray(rgb).resize(size, Image.Resampling.LANCZOS, box=box))

@@ -13,9 +13,10 @@ import numpy as np
 
 from pathnav.errors import RoiError, SlideError
 from pathnav.geometry import Box
+from pathnav.slide.lanczos import Pair
 from pathnav.slide.metadata import SCALE_OPTIONS, SlideMetadata
 from pathnav.slide.reader import Reader, Rgb
-from pathnav.slide.sampling import LEVEL_TOLERANCE, Pair, Raster, choose_level, level_downsamples, sample
+from pathnav.slide.sampling import LEVEL_TOLERANCE, Raster, choose_level, level_downsamples, sample
 from pathnav.slide.scale import UM_AT_1X
 
 if TYPE_CHECKING:
