@@ -48,7 +48,7 @@ class ModelError(PathnavError):
 
 
 class EndpointUnreachable(ModelError):
-    """Raised when the endpoint refuses the connection or its host name does not resolve."""
+    """Raised when an endpoint that never answered cannot be used as named: no such address, key, model, or no API."""
 
 
 class ContextOverflow(ModelError):

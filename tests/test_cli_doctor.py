@@ -10,7 +10,7 @@ from pathnav.model import StubServer, load_profile
 from pathnav.run import installation
 from pathnav.slide import selftest
 from support.chat_server import ChatServer
-from support.commands import Command
+from support.commands import Bench, Command
 from support.model_kinds import Kind
 
 Usage = namedtuple("Usage", "total used free")
@@ -90,11 +90,20 @@ def test_the_key_is_shown_nowhere(pathnav: Command, monkeypatch: pytest.MonkeyPa
     assert "sk-planted" not in said.out + said.err + profile.read_text()
 
 
-def test_the_stub_is_no_model_and_is_found_out(pathnav: Command) -> None:
-    with StubServer() as server:
-        said = pathnav("doctor", "--base-url", server.base_url, "--model", "stub-pixel-reader")
-    assert said.code == 1
-    assert "verdict: the model does not see images" in said.out
+@pytest.mark.parametrize(
+    ("persona", "way"), [("plain", "with its own tool calls"), ("text-only", "by the text protocol")]
+)
+def test_what_is_written_down_about_the_stub_finishes_an_episode_with_it(
+    pathnav: Command, bench: Bench, tmp_path: Path, persona: str, way: str
+) -> None:
+    profile = tmp_path / "stub.yaml"
+    with StubServer(persona=persona) as server:
+        model = ("--base-url", server.base_url, "--model", "stub-pixel-reader")
+        said = pathnav("doctor", *model, "--write-profile", profile)
+        assert said.code == 0
+        assert f"verdict: it can be run, {way}" in said.out
+        found = pathnav(*bench.node(*model, "--profile", profile, "--json"))
+    assert (found.code, json.loads(found.out)["outcome"]) == (0, "finished")
 
 
 def test_without_an_endpoint_the_installation_is_checked(pathnav: Command) -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from support.chat_server import ChatServer, say
+from support.chat_server import Answer, ChatServer, failure, html, say
 from support.commands import Bench, Command
 
 
@@ -66,3 +66,32 @@ def test_the_key_of_a_file_is_sent_and_stands_nowhere(bench: Bench, pathnav: Com
     written = [path.read_bytes() for path in out.rglob("*") if path.is_file()]
     assert written and not any(b"planted-sesame" in content for content in written)
     assert "planted-sesame" not in said.out + said.err
+
+
+@pytest.mark.parametrize(
+    ("answer", "check"),
+    [
+        (failure(404, "no such model"), "the base URL and the model's name"),
+        (html(200), "the base URL"),
+    ],
+    ids=lambda part: str(part.status) if isinstance(part, Answer) else "",
+)
+@pytest.mark.parametrize("name", ["locate", "explore", "run", "doctor"])
+def test_settings_that_the_first_answer_proves_wrong_are_bad_input_and_leave_nothing(
+    bench: Bench, pathnav: Command, name: str, answer: Answer, check: str
+) -> None:
+    words = {
+        "locate": bench.node("--out", "out", "--json"),
+        "explore": ("explore", bench.slide, "--tile-px", 64, "--out", "out", "--json"),
+        "run": ("run", bench.scenario(agents=["vlm", "random"]), "--workers", 4, "--out", "out", "--json"),
+        "doctor": ("doctor", "--write-profile", "out", "--json"),
+    }[name]
+    words = tuple("p.yaml" if name == "doctor" and word == "out" else word for word in words)
+    with ChatServer(lambda request: answer) as server:
+        said = pathnav(*words, "--model", "m", "--base-url", server.base_url)
+        assert len(server.requests) <= 8  # one of each thread at most
+    assert said.code == 2, said.err
+    assert said.sentences[-1].startswith(f"pathnav: {server.base_url} answered HTTP {answer.status}")
+    assert said.sentences[-1].endswith(f"; check {check}")
+    assert not said.out
+    assert not [path for path in bench.files() if path.name in ("out", "p.yaml")]

@@ -38,6 +38,8 @@ def to_mend(reason: str | None) -> str | None:
         return "the quota that is used up"
     if status in _SETTINGS:
         return _SETTINGS[status]
+    if status == 400:  # an order of roles, or a place for images, that a profile can mend
+        return "what the endpoint complains of (pathnav doctor writes a profile that it takes)"
     is_refusal = 400 <= status < 500 and status not in _RETRIED
     return "what the endpoint complains of" if is_refusal else None
 

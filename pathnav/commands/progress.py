@@ -21,7 +21,8 @@ def tell_of_the_stub(progress: "Progress") -> None:
     from pathnav.model.stub import STUB_MODEL
 
     if progress.model == STUB_MODEL:
-        note(f"{STUB_MODEL} answers: pathnav's offline stub, which is no model (--model and --base-url name one)")
+        way = "--model NAME and --base-url URL put a real one in its place"
+        note(f"{STUB_MODEL} answers: pathnav's offline stub, which is no model; {way}")
 
 
 class _Failures:

@@ -42,8 +42,8 @@ class ChatClient:
     connections, bodies that are no chat completion. Never tried again: any other 4xx, an exhausted quota, a
     conversation too long for the model. A server that refuses a request for log-probabilities is asked the same without
     them, and if it then answers, this client asks it for none any more. Until the endpoint has answered once, an
-    address that cannot be reached and a web page in place of an answer are taken for mistakes in the settings and
-    reported at once.
+    address that cannot be reached, a wrong key, an unknown model and a web page in place of an answer are taken for
+    mistakes in the settings and reported at once.
 
     Args:
         settings: The endpoint and the decoding.
@@ -106,7 +106,7 @@ class ChatClient:
                 log-probabilities. A server may give none all the same.
 
         Raises:
-            EndpointUnreachable: If no connection came about and the endpoint has never answered.
+            EndpointUnreachable: If the endpoint has never answered, and cannot be used as it was named.
             ContextOverflow: If the conversation is longer than the model's context.
             RunStopped: If nothing is asked any more.
             ModelError: If the endpoint keeps failing, or fails in a way that asking again cannot mend.
@@ -120,9 +120,8 @@ class ChatClient:
             self._terms.ended(error, time.monotonic() - started)
             raise
         reply = read_reply(body["choices"][0], body.get("usage"), taken, profile.reasoning_tags)
-        names = [tool["function"]["name"] for tool in tools]
         return replace(
-            with_actions(reply, names, taken) if profile.tools is ToolCalling.TEXT and names else reply,
+            with_actions(reply, tools, taken) if profile.tools is ToolCalling.TEXT and tools else reply,
             seconds=time.monotonic() - started,
             retries=retries,
             bytes_sent=self._wire.bytes_sent - sent_before,
@@ -212,8 +211,9 @@ class ChatClient:
     def _wait_or_raise(self, error: CallFailed, retries: int) -> None:
         """Wait before the next try, or raise what a caller should see."""
         failure = error.failure
-        hopeless = not self._gate.answered and (failure.unreachable or failure.settled)
-        if not (failure.unreachable or failure.settled):
+        of_settings = failure.unreachable or failure.check is not None
+        hopeless = of_settings and not self._gate.answered
+        if not of_settings:
             self._gate.reached()
         with self._lock:
             draw = float(self._rng.random())
@@ -245,8 +245,8 @@ class ChatClient:
             return ContextOverflow(sentence)
         if hopeless and failure.unreachable:
             return EndpointUnreachable(f"{sentence}; check the base URL and that the server is running")
-        if hopeless and failure.settled:
-            return ModelError(f"{sentence}; check the base URL")
+        if hopeless and failure.check:
+            return EndpointUnreachable(f"{sentence}; check {failure.check}")
         return ModelError(sentence)
 
     def _said(self, failure: Failure) -> str:

@@ -20,6 +20,12 @@ _OVERFLOW = re.compile(  # wordings seen from OpenAI, vLLM, SGLang, llama.cpp, O
 _LOGPROBS = re.compile(r"log[ _-]?prob", re.IGNORECASE)
 _NOT_ABOUT_FIELDS = RETRIED_STATUSES | {401}  # OpenAI answers 403 for models whose log-probabilities it keeps
 _NOBODY_SERVED = frozenset({401, 402, 403, 404, 407, 429})  # key, account, address, quota: the same for every question
+_URL = "the base URL"
+_WRONG_SETTINGS = {401: "the key", 403: "the key and what it may use", 404: "the base URL and the model's name"}
+_NO_SUCH_MODEL = re.compile(
+    r"invalid model|unknown model|model\b.{0,80}\b(not found|not exist|does not exist)", re.IGNORECASE
+)
+_LOOKED_AT, _STRANGE = 512, 0.1  # bytes of a body, and the share of them that may be no text: a page may be Latin-1
 _DECIMAL = r"\d+(\.\d*)?"
 _NEVER_BETTER = re.compile(  # llama.cpp answers HTTP 500 to images that its model cannot take
     r"insufficient_quota|billing_hard_limit|exceeded your current quota"
@@ -38,7 +44,7 @@ class Failure:
         retry_after_s: The wait the server asked for, None where it asked for none.
         overflow: Whether the conversation is longer than the model's context.
         unreachable: Whether no connection came about at all.
-        settled: Whether a first failure of this kind is taken for a mistake in the settings.
+        check: What in the settings is wrong where a first failure is of this kind; None where nothing need be.
         names_logprobs: Whether the request was refused with a word about log-probabilities.
         status: The HTTP status, None where none came or it said that all was well.
     """
@@ -48,7 +54,7 @@ class Failure:
     retry_after_s: float | None = None
     overflow: bool = False
     unreachable: bool = False
-    settled: bool = False
+    check: str | None = None
     names_logprobs: bool = False
     status: int | None = None
 
@@ -99,6 +105,7 @@ def of_status(status: int, headers: Mapping[str, str], body: str, message: str |
         overflow=overflow,
         names_logprobs=_is_about_fields(status) and not overflow and bool(_LOGPROBS.search(body)),
         status=None if 200 <= status < 300 else status,
+        check=_to_check(status, body),
     )
 
 
@@ -106,8 +113,25 @@ def of_body(body: str) -> Failure:
     """Return the failure behind an HTTP 200 whose body is no chat completion."""
     if not body.strip():
         return Failure("answered HTTP 200 with an empty body", retriable=True)
-    kind = "a web page" if "<html" in body[:2000].lower() else "something that is not a chat completion"
-    return Failure(f"answered HTTP 200 with {kind}: {first_words(body)}", retriable=True, settled=kind == "a web page")
+    if _is_page(body):
+        return Failure(f"answered HTTP 200 with a web page: {first_words(body)}", retriable=True, check=_URL)
+    kind = "something that is not a chat completion"
+    return Failure(f"answered HTTP 200 with {kind}: {first_words(body)}", retriable=True)
+
+
+def text_of(content: bytes, content_type: str) -> str:
+    """Return a body as text; of what is none, its length and type in words, which a terminal can show.
+
+    Args:
+        content: The body.
+        content_type: As the response's header says; may be empty.
+    """
+    beginning = content[:_LOOKED_AT].decode("utf-8", "replace")
+    strange = sum(character == "\N{REPLACEMENT CHARACTER}" or not _is_text(character) for character in beginning)
+    if b"\0" not in content[:_LOOKED_AT] and strange <= _STRANGE * len(beginning):
+        return content.decode("utf-8", "replace")
+    kind = content_type.partition(";")[0].strip()
+    return f"{len(content):,} bytes of {kind or 'no named type'}"
 
 
 def retry_after_s(headers: Mapping[str, str], now: float | None = None) -> float | None:
@@ -126,8 +150,26 @@ def retry_after_s(headers: Mapping[str, str], now: float | None = None) -> float
 def first_words(text: str) -> str:
     """Return the beginning of a server's text in one line, without markup."""
     plain = re.sub(r"<(script|style)\b.*?</\1>|<[^>]*>", " ", text, flags=re.DOTALL | re.IGNORECASE)
-    line = " ".join(plain.split())
+    line = " ".join("".join(character if _is_text(character) else " " for character in plain).split())
     return line if len(line) <= FIRST_WORDS else line[:FIRST_WORDS].rstrip() + " ..."
+
+
+def _to_check(status: int, body: str) -> str | None:
+    """Return what in the settings a first answer of this kind says is wrong."""
+    if 300 <= status < 400 or status == 405 or (status == 501 and _is_page(body)):
+        return _URL
+    if status == 400 and _NO_SUCH_MODEL.search(body):
+        return "the model's name"
+    return _WRONG_SETTINGS.get(status)
+
+
+def _is_page(body: str) -> bool:
+    beginning = body[:2000].lower()
+    return "<html" in beginning or "<!doctype html" in beginning
+
+
+def _is_text(character: str) -> bool:
+    return character.isprintable() or character.isspace()
 
 
 def _is_about_fields(status: int) -> bool:

@@ -1,7 +1,7 @@
 """The gate of an endpoint: how many requests may be under way, how fast they follow, and when to stop asking.
 
-All threads and clients of a run share one gate for each endpoint. HTTP 429, and 503 with Retry-After, halve what may be
-under way; as many successes as that number is let it grow by one again.
+All threads and clients of a run share one gate for each endpoint. Answers let more requests be under way, HTTP 429, and
+503 with Retry-After, fewer: how many, `places` says.
 """
 
 import threading
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathnav.errors import ConfigError, ModelError, RunStopped
 from pathnav.model.failures import Failure
 from pathnav.model.guards import Guard
+from pathnav.model.places import Places
 
 FAILED_CALLS_IN_A_ROW = 5
 """So many calls that fail, with all their tries and without a success between, stop a run: its endpoint is down."""
@@ -64,19 +65,21 @@ class Gate:
         rates = rates or Rates()
         self.guard = guard or Guard()
         self.answered = False
-        self._limit = self._size = rates.concurrency
+        self._places = Places(rates.concurrency)
         self._interval_s = 60.0 / rates.requests_per_minute if rates.requests_per_minute else 0.0
         self._stops_after = stops_after
         self._clock = clock
-        self._changed = threading.Condition()
-        self._under_way = self._successes = self._cuts = self._failed_calls = 0
+        lock = threading.RLock()
+        self._room = threading.Condition(lock)  # who is woken takes the place, and wakes the next while there is more
+        self._news = threading.Condition(lock)  # of the end, for those who wait before another try
+        self._under_way = self._cuts = self._failed_calls = 0
         self._opens_s = self._next_s = self._loud_s = float("-inf")
         self._closed: ModelError | None = None
 
     @property
     def size(self) -> int:
         """How many requests may be under way now."""
-        return self._size if self.answered else 1
+        return self._places.size if self.answered else 1
 
     @property
     def closed(self) -> ModelError | None:
@@ -94,22 +97,20 @@ class Gate:
             ModelError: If that moment has come.
             RunStopped: If nothing is asked any more.
         """
-        with self._changed:
-            while (wait_s := self._wait_s()) > 0:
-                self._check()
-                if until_s is not None and self._clock() >= until_s:
-                    raise ModelError("the episode's time was up before the endpoint could be asked again")
-                self._changed.wait(min(wait_s, _WAIT_S))
-            self._check()
-            self._under_way += 1
-            self._next_s = max(self._clock(), self._next_s) + self._interval_s
+        with self._room:
+            try:
+                self._wait(until_s)
+                self._under_way += 1
+                self._next_s = max(self._clock(), self._next_s) + self._interval_s
+            finally:
+                self._wake_one()
             cuts = self._cuts
         try:
             yield cuts
         finally:
-            with self._changed:
+            with self._room:
                 self._under_way -= 1
-                self._changed.notify_all()
+                self._wake_one()
 
     def sleep(self, seconds: float) -> None:
         """Wait before another try.
@@ -118,37 +119,37 @@ class Gate:
             RunStopped: As soon as nothing is asked any more.
         """
         end_s = self._clock() + seconds
-        with self._changed:
+        with self._news:
             while (left_s := end_s - self._clock()) > 0:
                 self._check()
-                self._changed.wait(min(left_s, _WAIT_S))
+                self._news.wait(min(left_s, _WAIT_S))
 
     def succeeded(self) -> None:
         """Note an answer."""
-        with self._changed:
+        with self._room:
             self.answered, self._failed_calls = True, 0
-            if self._size < self._limit:
-                self._successes += 1
-                if self._successes >= self._size:
-                    self._size, self._successes = self._size + 1, 0
-            self._changed.notify_all()
+            self._places.answered(self._clock())
+            self._wake_one()
 
     def reached(self) -> None:
         """Note that the endpoint is there, though what it answered is a failure."""
-        with self._changed:
+        with self._room:
             self.answered = True
-            self._changed.notify_all()
+            self._wake_one()
 
     def throttled(self, cuts: int, pause_s: float | None) -> None:
         """Let fewer requests pass, and none for a while.
 
         Args:
-            cuts: What `admitted` gave: requests that were under way together halve the number once.
+            cuts: What `admitted` gave: requests that were under way together count as one refusal.
             pause_s: For how long the server wants to be left alone.
         """
-        with self._changed:
+        with self._room:
             if cuts == self._cuts:
-                self._size, self._successes, self._cuts = max(1, self._size // 2), 0, self._cuts + 1
+                self._places.refused(self._clock(), self._under_way)
+                self._cuts += 1
+            elif cuts == self._cuts - 1:
+                self._places.refused_too()
             if pause_s is not None:
                 self._opens_s = max(self._opens_s, self._clock() + pause_s)
 
@@ -156,25 +157,39 @@ class Gate:
         """Count a call that failed with all its tries; the last one in a row closes the gate."""
         if self._stops_after is None or not failure.is_outage:
             return
-        with self._changed:
+        with self._room:
             self._failed_calls += 1
             if self._failed_calls >= self._stops_after and self._closed is None:
-                self._closed = RunStopped(f"{self._stops_after} calls in a row failed, the last one since {sentence}")
-                self._changed.notify_all()
+                self.close(RunStopped(f"{self._stops_after} calls in a row failed, the last one since {sentence}"))
 
     def close(self, error: ModelError) -> None:
         """Let nothing pass any more: whoever waits, or asks later, gets this error."""
-        with self._changed:
+        with self._room:
             self._closed = self._closed or error
-            self._changed.notify_all()
+            self._room.notify_all()
+            self._news.notify_all()
 
     def may_warn(self) -> bool:
         """Return whether a warning may be shown now: at most one a second, however many threads have one."""
-        with self._changed:
+        with self._room:
             if self._clock() - self._loud_s < _QUIET_S:
                 return False
             self._loud_s = self._clock()
             return True
+
+    def _wait(self, until_s: float | None) -> None:
+        """Wait for a place; whoever leaves without one leaves it to the next."""
+        while (wait_s := self._wait_s()) > 0:
+            self._check()
+            if until_s is not None and self._clock() >= until_s:
+                raise ModelError("the episode's time was up before the endpoint could be asked again")
+            self._room.wait(min(wait_s, _WAIT_S))
+        self._check()
+
+    def _wake_one(self) -> None:
+        """Wake one of those who wait for a place, where there is one."""
+        if self._under_way < self.size:
+            self._room.notify()
 
     def _wait_s(self) -> float:
         """Return how long the next request must wait at least, 0 where it may pass."""

@@ -28,6 +28,12 @@ _WINDOW = 150  # characters before an object in which its name may stand
 _BRACE = re.compile(r"[{}]")
 _WRAPPER = re.compile(r"<\|?tool_call\|?>|\[TOOL_CALLS\]|<function=|<\|python_tag\|>")
 
+_LEADS_IN = re.compile(
+    r"(?:^|[:>\])}=→]|```\w*|^\s*(?:[-*•]|\d+[.)]))[\s`'\"“(*]*\Z"
+)  # what stands before an action on its line
+_WORDS_BEHIND = re.compile(r"[\s`'\"”)*]*[,;]?[^\S\n]*\w")
+_LINE = 300  # characters of a line that are looked at
+
 _FREE_RETRIES = 100_000  # characters of broken objects that may be read twice, beside half of the text's length
 _RETRY = 50  # characters whose reading takes as long as starting once more
 
@@ -65,17 +71,19 @@ class Parsed:
     fault: str | None
 
 
-def parse_actions(text: str, names: Collection[str]) -> Parsed:
+def parse_actions(text: str, names: Collection[str], needy: Collection[str] = ()) -> Parsed:
     """Return the actions in a text; never fails, in a time proportional to the text's length.
 
     Nothing is made up: names and arguments stand in one object, or, for Llama and Mistral, the name in the tag before
-    it. An object that tries to be an action and is broken is passed over with all that stands within it.
+    it. An object that tries to be an action and is broken is passed over with all that stands within it. A needy tool
+    that is named without arguments in the middle of a sentence is talked about, not called.
 
     Args:
         text: The answer.
         names: The tools on offer.
+        needy: Those of them that cannot be called without arguments.
     """
-    search = _Search(text, frozenset(names))
+    search = _Search(text, frozenset(names), frozenset(needy))
     while search.step():
         pass
     if search.actions:
@@ -92,11 +100,11 @@ class _Search:
         lesser_fault: Of the last object that may have tried: it has keys, and no tool.
     """
 
-    def __init__(self, text: str, names: frozenset[str]) -> None:
+    def __init__(self, text: str, names: frozenset[str], needy: frozenset[str]) -> None:
         self.actions: list[Action] = []
         self.fault: str | None = None
         self.lesser_fault: str | None = None
-        self._text, self._names = text, names
+        self._text, self._names, self._needy = text, names, needy
         self._at = 0
         self._retries_left = _FREE_RETRIES + len(text) // 2
 
@@ -117,8 +125,17 @@ class _Search:
             self._pass_over(reader, start, named is not None, str(broken))
         else:
             self._at = reader.at
-            self._take(fields, named)
+            if not self._is_mention(fields, start):
+                self._take(fields, named)
         return True
+
+    def _is_mention(self, fields: Mapping[str, Any], start: int) -> bool:
+        """Return whether an object, the one just read, names a needy tool and nothing else within a sentence."""
+        ((key, value),) = fields.items() if len(fields) == 1 else ((None, None),)
+        if key not in (*_TOOL_KEYS, *_NAME_KEYS) or not (isinstance(value, str) and value in self._needy):
+            return False
+        before = self._text[max(0, start - _LINE) : start].rpartition("\n")[2]
+        return not _LEADS_IN.search(before) or bool(_WORDS_BEHIND.match(self._text, self._at))
 
     def _take(self, fields: dict[str, Any], named: str | None) -> None:
         parsed = _read(fields, self._names)

@@ -20,6 +20,7 @@ from pathnav.model.probe_finding import Finding, Result
 from pathnav.model.probe_frame import probe_frame
 from pathnav.model.probe_line import MAX_CALLS, Line
 from pathnav.model.probe_sight import probe_many, probe_placements, probe_sight
+from pathnav.model.probe_steady import probe_steady
 from pathnav.model.probe_tools import probe_tools
 from pathnav.model.profile import Profile
 from pathnav.model.settings import ChatSettings
@@ -37,6 +38,7 @@ _PROBES: tuple[Callable[[Chart], None], ...] = (
     probe_many,
     probe_frame,
     probe_context,
+    probe_steady,
 )
 
 

@@ -48,8 +48,8 @@ def _raise_if_hopeless(chart: Chart, heard: Heard) -> None:
     if failure is not None and not answered:
         if failure.unreachable:
             raise EndpointUnreachable(f"{endpoint} {heard.sentence}; check the base URL and that the server is running")
-        if failure.settled or re.search(r"HTTP (401|403|404)\b", heard.sentence):
-            raise ModelError(f"{endpoint} {heard.sentence}; check the base URL, the model's name and the key")
+        if failure.check is not None:
+            raise EndpointUnreachable(f"{endpoint} {heard.sentence}; check {failure.check}")
 
 
 def _honoured(heard: Heard) -> str:

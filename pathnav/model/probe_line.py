@@ -87,9 +87,11 @@ class Heard:
     def is_passing(self) -> bool:
         """Whether it failed for a reason that says nothing of the question: too busy, too slow, cut off.
 
-        HTTP 500 is not one: llama.cpp answers so to images that it cannot take.
+        HTTP 500 is not one, unless it says when to come again: llama.cpp answers so to images that it cannot take.
         """
-        return self.failure is not None and self.failure.retriable and not _REFUSES.match(self.sentence)
+        if self.failure is None or not self.failure.retriable:
+            return False
+        return self.failure.retry_after_s is not None or not _REFUSES.match(self.sentence)
 
     @property
     def quoted(self) -> str:
@@ -117,8 +119,10 @@ class Line:
     max_calls: int = MAX_CALLS
     calls: int = 0
     evidence: list[dict[str, Any]] = field(default_factory=list)
-    reasoned: set[str] = field(default_factory=set)
-    """Where reasoning was found: `field`, or names of tags."""
+    passing: list[str] = field(default_factory=list)
+    """What went wrong with tries that failed in a way that passes, one sentence each."""
+    seconds: list[float] = field(default_factory=list)
+    """How long each answer took."""
     _wires: dict[ChatSettings, Wire] = field(default_factory=dict)
     _silent: int = 0
 
@@ -129,11 +133,13 @@ class Line:
             failure = heard.failure
             if failure is None or not failure.retriable or failure.unreachable or self._why_not is not None:
                 break
+            if failure.check is not None and not self.seconds:
+                break  # nothing has been answered yet: it is the wrong address
             is_busy = heard.is_passing and heard.sentence.startswith("answered")
             once_more = wait_s == _WAITS_S[0] or (wait_s is not None and is_busy)
             if wait_s is None or not once_more or seconds >= self.settings.timeout_s * 0.9:
                 break
-            self.sleep(min(failure.retry_after_s or wait_s, _LONGEST_WAIT_S))
+            self.sleep(min(wait_s if failure.retry_after_s is None else failure.retry_after_s, _LONGEST_WAIT_S))
         self._keep(asked, heard)
         return heard
 
@@ -161,8 +167,11 @@ class Line:
         except CallFailed as error:
             answered = error.failure.sentence.startswith(("answered", "redirects"))
             self._silent = 0 if answered else self._silent + 1
+            if error.failure.retriable:
+                self.passing.append(self._clean(error.failure.sentence))
             return Heard(None, error.failure, self._clean(error.failure.sentence)), time.monotonic() - started
         self._silent = 0
+        self.seconds.append(time.monotonic() - started)
         choice = body["choices"][0]
         reply = read_reply(choice, body.get("usage"), (), self.settings.profile.reasoning_tags)
         return Heard(reply), time.monotonic() - started

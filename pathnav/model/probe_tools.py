@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pathnav.model.json_action import parse_actions
+from pathnav.model.parts import Message
 from pathnav.model.probe_chart import Chart
 from pathnav.model.probe_finding import Finding, Result
 from pathnav.model.probe_line import Asked, Heard, user
@@ -42,6 +43,7 @@ def probe_tools(chart: Chart) -> None:
     chart.add(_tools_finding(heard, works))
     if works:
         _probe_parallel(chart)
+        _probe_later(chart)
     if heard.reply is not None:
         _probe_choices(chart, decides=works)
     held = Structured.NONE if works else _probe_structured(chart)
@@ -102,6 +104,33 @@ def _probe_parallel(chart: Chart) -> None:
         chart.add(Finding("parallel_calls", Result.NO, seen, means, facts={"calls": made}))
 
 
+def _probe_later(chart: Chart) -> None:
+    """Check whether it calls a tool again, with arguments that can be read, once the first call has been answered."""
+    first = {"name": PICTURE, "arguments": '{"place": "left"}'}
+    messages: list[Message] = [
+        user(f"Call the tool {PICTURE} first with the place “left” and, once that is done, with the place “right”."),
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": "call00001", "type": "function", "function": first}],
+        },
+        {"role": "tool", "tool_call_id": "call00001", "content": '{"done": true}'},
+    ]
+    heard = chart.line.ask(Asked("later_calls", messages, TOOLS, truth={"name": PICTURE, "place": "right"}))
+    calls = heard.reply.calls if heard.reply else ()
+    if calls and calls[0].arguments is None:
+        cut = " (its tokens were used up)" if heard.reply and heard.reply.finish_reason == "length" else ""
+        seen = f"behind an answered call, its arguments are no JSON object{cut}: {calls[0].raw[:80]!r}"
+        means = "such a turn is lost and asked again: some episodes may end as format_errors"
+        chart.add(Finding("later_calls", Result.PARTLY, seen, means, "give it room: --max-tokens 4096"))
+    elif calls:
+        chart.add(Finding("later_calls", Result.YES, "it calls again once a call has been answered"))
+    else:
+        seen = f"behind an answered call it calls no more, though told to: {heard.quoted}"
+        means = "its episodes may end after one look, without a box"
+        chart.add(Finding("later_calls", Result.NO, seen, means, "compare with the text protocol: --profile text"))
+
+
 def _probe_choices(chart: Chart, decides: bool) -> None:
     """Find what makes the model call a tool that it would not call by itself.
 
@@ -138,7 +167,7 @@ def _probe_text(chart: Chart, held: Structured) -> bool:
     truth = {"name": PICTURE, "place": "left"}
     messages, form = text_messages([user(_TASK)], TOOLS), response_format(held, TOOLS)
     heard = chart.line.ask(Asked("text_protocol", messages, truth=truth, response_format=form))
-    reply = with_actions(heard.reply, _NAMES, ()) if heard.reply else None
+    reply = with_actions(heard.reply, TOOLS, ()) if heard.reply else None
     works = _is_right(reply.calls if reply else ())
     if works:
         where = "" if held is Structured.NONE else f", its answer held to {held.value}"

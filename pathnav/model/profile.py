@@ -5,17 +5,16 @@ A server's quirks are fields here, and nowhere an `if` of its own. Shipped profi
 """
 
 import difflib
-from collections.abc import Hashable
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pathnav.errors import ConfigError
+from pathnav.model.yaml_text import mapping_of
 
 PROFILE_FORMAT: Literal["pathnav-profile-1"] = "pathnav-profile-1"
 
@@ -165,24 +164,8 @@ def load_profile(source: str) -> Profile:
         raise ConfigError(f"profile file {path} cannot be read: {error}") from error
 
 
-class _Loader(yaml.SafeLoader):
-    """The safe loader, which by itself keeps the last of two equal keys."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        keys = [key.value for key, _ in node.value]
-        for key, _ in node.value:
-            if keys.count(key.value) > 1:
-                raise yaml.constructor.ConstructorError(None, None, f"key {key.value!r} stands twice", key.start_mark)
-        return super().construct_mapping(node, deep)
-
-
 def _parsed(text: str, source: str) -> Profile:
-    try:
-        document = yaml.load(text, _Loader)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{source}: is not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(document, dict) or document.get("format") != PROFILE_FORMAT:
-        raise ConfigError(f"{source}: a profile is a mapping whose first line is `format: {PROFILE_FORMAT}`")
+    document = mapping_of(text, source, PROFILE_FORMAT)
     try:
         return Profile.model_validate(document)
     except ValidationError as error:
@@ -190,10 +173,22 @@ def _parsed(text: str, source: str) -> Profile:
         raise ConfigError("\n".join(lines)) from error
 
 
+_EXPECTED = {  # pydantic speaks of tuples and "greater than or equal to"
+    "tuple": "a list such as [think, reflection]",
+    "int": "a whole number of at least 1",
+    "greater_than_equal": "a whole number of at least 1",
+    "bool": "true or false",
+    "float": "a number above 0",
+    "greater_than": "a number above 0",
+    "string": "a text",
+}
+
+
 def _fault(fault: Any) -> str:
     place = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
         near = difflib.get_close_matches(place, Profile.model_fields, n=1, cutoff=0.5)
         return f"{place}: there is no such field" + (f"; did you mean {near[0]}?" if near else "")
-    message = fault["msg"][:1].lower() + fault["msg"][1:]
-    return f"{place}: {message}, got {str(fault['input'])[:60]!r}"
+    plain = (words for kind, words in _EXPECTED.items() if fault["type"].startswith(kind))
+    expected = next(plain, fault["msg"].removeprefix("Input should be "))
+    return f"{place}: must be {expected}, got {repr(fault['input'])[:60]}"

@@ -109,7 +109,8 @@ def _parsed(base_url: str) -> SplitResult:
     """Return the parts of a usable base URL."""
     text = base_url.strip()
     if not text.lower().startswith(("http://", "https://")):
-        raise ConfigError(f"the base URL must begin with http:// or https://, got {base_url!r}; try http://{text}")
+        hint = "" if "://" in text else f"; try http://{text}"
+        raise ConfigError(f"the base URL must begin with http:// or https://, got {base_url!r}{hint}")
     try:
         parts = urlsplit(text)
         usable = bool(parts.hostname) and (parts.port is None or parts.port > 0)

@@ -1,12 +1,13 @@
 """What `stub-pixel-reader` answers: a request body in, a response body out, no network.
 
 It is no model and says so. It measures haematoxylin density in the images it is sent and navigates with the tools it
-is offered, in the API's field or in words, or answers Yes or No about one image, so that everything runs through the
-real client without a network.
+is offered, in the API's field or in words, answers Yes or No about one image, and the questions of `pathnav doctor`, so
+that everything runs through the real client without a network.
 It keeps no state between requests: what it does follows from the conversation alone, and the same conversation gets
 the same answer. As a server it is strict, see `pathnav.model.stub_rules`.
 
-Usage is counted in units of its own: a token is 4 characters of text or 28 x 28 px of an image.
+Usage is counted in units of its own: a token is 4 characters of text or 28 x 28 px of an image. A limit of new tokens
+cuts words, not calls.
 """
 
 import hashlib
@@ -20,6 +21,7 @@ from pathnav import __version__
 from pathnav.geometry import Box
 from pathnav.model.stub_conversation import Task, read_task
 from pathnav.model.stub_policy import Step, decide
+from pathnav.model.stub_questions import Call, plain_answer
 from pathnav.model.stub_rules import check_request, content_parts
 from pathnav.model.stub_text_tools import action, described_tools
 from pathnav.model.stub_vision import Eyes
@@ -28,11 +30,11 @@ from pathnav.model.stub_yes_no import Verdict, verdict_on
 STUB_MODEL = "stub-pixel-reader"
 _WHO = (
     f"This is {STUB_MODEL}, pathnav's offline test server. It is not a model: it measures haematoxylin density in "
-    "images and can only act on pathnav's localisation task or answer Yes or No about an image."
+    "images, reads the plain pictures of pathnav doctor, and can only act on pathnav's localisation task or answer Yes "
+    "or No about an image."
 )
+_CHARACTERS = 4  # of a token
 _LOOK, _REPORT, _FACTS = "extract_roi", "finish_and_report", "get_image_info"
-
-Call = tuple[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,9 @@ class Stub:
     def answer(self, body: Mapping[str, Any], task: Task) -> Spoken:
         """Return what there is to say to a legal request whose conversation has been read."""
         tools = offered(body)
+        told = plain_answer(body, task, tools) if task.region is None else None
+        if told is not None:
+            return Spoken(*told)
         verdict = None if tools else verdict_on(body, task.images)
         if verdict is not None:
             return Spoken(verdict.text, logprobs=_logprobs(body, verdict))
@@ -91,10 +96,14 @@ def completion(body: Mapping[str, Any], task: Task, spoken: Spoken) -> dict[str,
     if spoken.calls and not in_text:
         numbered = enumerate(spoken.calls, task.calls + 1)
         message["tool_calls"] = [_tool_call(number, *call) for number, call in numbered]
+    reason = "tool_calls" if "tool_calls" in message else "stop"
+    most = body.get("max_completion_tokens", body.get("max_tokens"))
+    if reason == "stop" and type(most) is int and 0 < most < math.ceil(len(message["content"]) / _CHARACTERS):
+        message["content"], reason = message["content"][: most * _CHARACTERS], "length"
     choice = {
         "index": 0,
         "message": message,
-        "finish_reason": "tool_calls" if "tool_calls" in message else "stop",
+        "finish_reason": reason,
         "logprobs": spoken.logprobs,
     }
     return {
@@ -207,7 +216,7 @@ def _usage(messages: Sequence[Mapping[str, Any]], answer: Mapping[str, Any], tas
     text = sum(len(part["text"]) for part in parts if part["type"] == "text")
     calls = sum(len(call["function"]["arguments"]) for m in messages for call in m.get("tool_calls") or [])
     blocks = sum(math.ceil(s.width_px / 28) * math.ceil(s.height_px / 28) for s in task.images)
-    sent = math.ceil((text + calls) / 4) + blocks
+    sent = math.ceil((text + calls) / _CHARACTERS) + blocks
     made = len(answer["content"]) + sum(len(c["function"]["arguments"]) for c in answer.get("tool_calls", []))
-    received = math.ceil(made / 4)
+    received = math.ceil(made / _CHARACTERS)
     return {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received}

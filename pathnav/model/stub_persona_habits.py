@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pathnav.geometry import Box
-from pathnav.model.stub_answers import Call, Spoken, completion, offered
+from pathnav.model.stub_answers import Spoken, completion, offered
 from pathnav.model.stub_conversation import Task, texts_of
 from pathnav.model.stub_persona import Persona, checked, turns
+from pathnav.model.stub_questions import Call
 from pathnav.model.stub_text_tools import action
 
 CUT_EVERY = 3  # turns; never two in a row, so that the second try of a forced turn is whole

@@ -28,7 +28,7 @@ def persona_named(name: str, seed: int = 0) -> Persona:
         ConfigError: If there is none of that name.
     """
     if name not in PERSONAS:
-        near = difflib.get_close_matches(name, PERSONAS, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(PERSONAS)}"
-        raise ConfigError(f"the stub has no persona {name!r}; {hint}")
+        near = difflib.get_close_matches(name, PERSONAS, n=1, cutoff=0.7)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        raise ConfigError(f"the stub has no persona {name!r}{hint}; there are {', '.join(PERSONAS)}")
     return PERSONAS[name](seed)

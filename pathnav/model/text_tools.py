@@ -59,17 +59,23 @@ def text_messages(messages: Sequence[Mapping[str, Any]], tools: Sequence[Schema]
     return _told(sent, tools) if tools else sent
 
 
-def with_actions(reply: Reply, names: Collection[str], taken: Collection[str]) -> Reply:
+def needy(tools: Iterable[Schema]) -> frozenset[str]:
+    """Return the names of the tools that cannot be called without arguments."""
+    functions = [tool["function"] for tool in tools]
+    return frozenset(one["name"] for one in functions if one.get("parameters", {}).get("required"))
+
+
+def with_actions(reply: Reply, tools: Sequence[Schema], taken: Collection[str]) -> Reply:
     """Return the reply with the actions in its text as calls; one that tries to be and cannot be read has no name.
 
     Args:
         reply: The reply as it came; calls that the server found itself stay.
-        names: The tools that were on offer.
+        tools: Function schemas of the tools that were on offer.
         taken: Call ids that the conversation already uses.
     """
     if reply.calls:
         return reply
-    parsed = parse_actions(reply.text, names)
+    parsed = parse_actions(reply.text, [tool["function"]["name"] for tool in tools], needy(tools))
     ids, calls = set(taken), []
     found: list[tuple[str, dict[str, Any] | None, str]] = [
         (action.name, action.arguments, action.raw) for action in parsed.actions

@@ -47,7 +47,7 @@ class _Answer:
 
     @property
     def text(self) -> str:
-        return self.content.decode("utf-8", "replace")
+        return failures.text_of(self.content, self.headers.get("content-type", ""))
 
 
 class Wire:

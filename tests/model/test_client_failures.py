@@ -47,7 +47,7 @@ def test_four_failures_are_the_end_and_make_four_requests() -> None:
     assert len(server.requests) == 4
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 422])
+@pytest.mark.parametrize("status", [400, 402, 413, 422])
 def test_a_4xx_is_told_at_once(status: int) -> None:
     with (
         asking([failure(status, "no such thing"), say("late")]) as (client, server),
@@ -74,6 +74,52 @@ def test_a_web_page_in_place_of_the_first_answer_is_told_at_once() -> None:
     ):
         client.ask(QUESTION)
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "check"),
+    [
+        (failure(401, "no such key"), "the key"),
+        (failure(403, "not yours"), "the key and what it may use"),
+        (failure(404, "The model `any` does not exist"), "the base URL and the model's name"),
+        (failure(400, "Invalid model: any"), "the model's name"),
+        (failure(405, "method not allowed"), "the base URL"),
+        (html(501), "the base URL"),
+        (failure(307, "moved", headers={"Location": "https://host/v1"}), "the base URL"),
+    ],
+    ids=lambda part: str(part.status) if isinstance(part, Answer) else "",
+)
+def test_a_first_answer_that_says_that_the_settings_are_wrong_is_told_with_what_to_check(
+    answer: Answer, check: str
+) -> None:
+    with asking([answer]) as (client, _), pytest.raises(EndpointUnreachable, match=f"; check {check}$"):
+        client.ask(QUESTION)
+    with asking([say("ok"), *[answer] * 4]) as (client, _):
+        client.ask(QUESTION)
+        with pytest.raises(ModelError) as caught:
+            client.ask(QUESTION)
+    assert not isinstance(caught.value, EndpointUnreachable) and "check" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("headers", "said"),
+    [({"Content-Type": "image/png"}, "1,034 bytes of image/png"), ({"Content-Type": ""}, "1,034 bytes of no named")],
+)
+@pytest.mark.parametrize("status", [200, 400])
+def test_a_binary_body_is_told_by_its_length_and_type(status: int, headers: dict[str, str], said: str) -> None:
+    body = b"\x89PNG\r\n\x1a\n\x00\x00" + bytes(range(256)) * 4
+    with (
+        asking([Answer(status=status, body=body, headers=headers)] * 4) as (client, _),
+        pytest.raises(ModelError, match=said) as caught,
+    ):
+        client.ask(QUESTION)
+    assert str(caught.value).isprintable()
+
+
+def test_control_characters_of_a_server_reach_no_terminal() -> None:
+    red = failure(422, "bad \x1b[31mred\x07 field")
+    with asking([red]) as (client, _), pytest.raises(ModelError, match=r"bad \[31mred field$"):
+        client.ask(QUESTION)
 
 
 def test_a_web_page_after_an_answer_is_a_passing_failure() -> None:

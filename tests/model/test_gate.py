@@ -1,5 +1,6 @@
 """The gate of an endpoint: how many requests pass, how fast, and when none does any more."""
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -70,31 +71,66 @@ def test_the_first_question_is_asked_alone() -> None:
         assert [future.result().text for future in futures] == ["ok"] * 8
 
 
-def test_places_halve_on_429_once_for_requests_that_were_under_way_together_and_grow_back_by_one() -> None:
+def test_requests_that_are_refused_together_count_as_one_refusal_of_a_crowd() -> None:
     gate = Gate(Rates(8))
     gate.reached()
-    for _ in range(3):
-        gate.throttled(0, None)
-    assert gate.size == 4
-    gate.throttled(1, None)
+    with ExitStack() as crowd:
+        cuts = [crowd.enter_context(gate.admitted()) for _ in range(8)]
+        gate.throttled(cuts[0], None)
+        assert gate.size == 4
+        gate.throttled(cuts[1], None)
+        assert gate.size == 4
+        for later in cuts[2:6]:
+            gate.throttled(later, None)
     assert gate.size == 2
-    sizes = []
-    for _ in range(2 + 3 + 4 + 5 + 6 + 7):
-        gate.succeeded()
-        sizes.append(gate.size)
-    assert (sizes[0], sizes[1], sizes[4], sizes[-1]) == (2, 3, 4, 8)
-    gate.succeeded()
-    assert gate.size == 8
 
 
-def test_a_crowd_shrinks_on_429_and_every_question_is_answered_in_the_end() -> None:
-    crowd = Crowd(lambda number: failure(429, "slow down") if 8 <= number < 12 else say("ok"))
-    gate = Gate(Rates(8))
-    with ChatServer(crowd) as server, clients(server, gate) as made:
-        assert ask_all(made, 20) == [None] * 20
-        assert gate.size < 8
+class Bears:
+    """A server that answers so many requests at a time and refuses the rest."""
+
+    def __init__(self, most: int, delay_s: float) -> None:
+        self.most, self.here, self.sent, self.refused = most, 0, 0, 0
+        self._delay_s, self._lock = delay_s, threading.Lock()
+
+    def __call__(self, request: Request) -> Answer:
+        with self._lock:
+            self.sent += 1
+            if self.here >= self.most:
+                self.refused += 1
+                return failure(429, "too many at a time")
+            self.here += 1
+        time.sleep(self._delay_s)
+        with self._lock:
+            self.here -= 1
+        return say("ok")
+
+
+def test_a_server_that_bears_two_is_hardly_refused_anything_and_used_to_the_full_once_it_bears_more() -> None:
+    bears = Bears(2, delay_s=0.004)
+    gate = Gate(Rates(8), clock=lambda: 1000 * time.monotonic())  # pauses of 15 s last 0.015 s
+    patient = Backoff(tries=9, first_s=0.02, limit_s=0.05)
+    with ChatServer(bears) as server, clients(server, gate, backoff=patient) as made:
+        assert ask_all(made, 300) == [None] * 300
+        assert bears.refused < 0.05 * bears.sent
+        bears.most = 8
+        time.sleep(0.24)  # four minutes on the gate's clock
         assert ask_all(made, 60) == [None] * 60
         assert gate.size == 8
+
+
+def test_an_answer_wakes_one_of_those_who_wait() -> None:
+    looks = itertools.count()  # a thread that is woken looks at the clock
+    gate = Gate(Rates(1), clock=lambda: float(next(looks)) * 0)
+    gate.reached()
+
+    def pass_through(_: int) -> None:
+        with gate.admitted():
+            time.sleep(0.002)
+        gate.succeeded()
+
+    with ThreadPoolExecutor(40) as pool:
+        list(pool.map(pass_through, range(80)))
+    assert next(looks) < 8 * 80
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -148,9 +184,10 @@ def test_a_refused_request_is_no_outage() -> None:
 
 def test_a_wrong_key_is_an_outage() -> None:
     gate = Gate(Rates(1), stops_after=3)
-    with ChatServer(lambda request: failure(401, "bad key")) as server, clients(server, gate) as made:
-        ask_all(made, 6, threads=1)
-        assert len(server.requests) == 3
+    answers = [say("ok"), *[failure(401, "bad key")] * 9]
+    with ChatServer(answers) as server, clients(server, gate) as made:
+        ask_all(made, 7, threads=1)
+        assert len(server.requests) == 1 + 3
     assert gate.closed is not None
 
 

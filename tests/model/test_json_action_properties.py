@@ -91,6 +91,24 @@ def test_no_text_raises_and_what_comes_back_can_be_stored(text: str) -> None:
         assert json.loads(action.raw) == action.arguments
 
 
+TALK = st.from_regex(r"[A-Za-z][a-z' ]{0,30}[a-z]", fullmatch=True)
+
+
+@given(TALK, TALK | st.just(""), st.sampled_from(NAMES), st.sampled_from(["tool", "tool_name", "name", "action"]))
+def test_a_needy_tool_that_is_only_talked_about_is_not_called(before: str, after: str, name: str, key: str) -> None:
+    text = f"{before} {json.dumps({key: name})} {after}."
+    assert parse_actions(text, NAMES, needy=NAMES) == parse_actions("", NAMES)
+    assert [action.name for action in parse_actions(text, NAMES).actions] == [name]
+
+
+@given(TALK, st.sampled_from(NAMES), ARGUMENTS)
+def test_an_action_with_arguments_in_a_sentence_is_called_needy_or_not(
+    before: str, name: str, arguments: dict[str, Any]
+) -> None:
+    text = f"{before} {json.dumps({'tool': name, 'arguments': arguments})} and so on"
+    assert [action.arguments for action in parse_actions(text, NAMES, needy=NAMES).actions] == [arguments]
+
+
 @given(PROSE)
 def test_prose_without_braces_holds_no_action(text: str) -> None:
     assert parse_actions(text, NAMES).actions == ()

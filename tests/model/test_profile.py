@@ -38,7 +38,12 @@ def test_openais_profile_is_the_default() -> None:
     [
         ("format: pathnav-profile-1\nplacment: tool", "did you mean placement"),
         ("format: pathnav-profile-1\nframe: pixels", "frame: "),
-        ("format: pathnav-profile-1\nimages_live: 0", "images_live: "),
+        ("format: pathnav-profile-1\nimages_live: 0", "images_live: must be a whole number of at least 1, got 0"),
+        ("format: pathnav-profile-1\nimages_live: 2.5", "images_live: must be a whole number of at least 1, got 2.5"),
+        ("format: pathnav-profile-1\nreasoning_tags: think", "reasoning_tags: must be a list such as [think, refl"),
+        ("format: pathnav-profile-1\nlogprobs: maybe", "logprobs: must be true or false, got 'maybe'"),
+        ("format: pathnav-profile-1\npixels_per_token: 0", "pixels_per_token: must be a number above 0, got 0"),
+        ("format: pathnav-profile-1\nplacement: under", "placement: must be 'user_after_tools', 'bridge' or 'tool'"),
         ("name: x", "format: pathnav-profile-1"),
         ("- a", "format: pathnav-profile-1"),
         ("format: pathnav-profile-1\nname: a\nname: b", "stands twice"),

@@ -50,6 +50,13 @@ def test_a_setting_out_of_range_is_a_config_error_that_names_it(field: str, valu
         ChatSettings(**arguments)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("url", "hint"), [("ftp://x", ""), ("host:8000/v1", "; try http://host:8000/v1")])
+def test_http_is_offered_only_where_no_other_protocol_was_named(url: str, hint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        ChatSettings(base_url=url, model="m")
+    assert str(caught.value) == f"the base URL must begin with http:// or https://, got {url!r}{hint}"
+
+
 def test_settings_do_not_show_the_key() -> None:
     assert "sesame" not in repr(ChatSettings(base_url="http://host", model="m", api_key="sesame"))
 

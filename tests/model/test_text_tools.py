@@ -98,3 +98,11 @@ def test_a_conversation_without_tools_is_sent_as_it_is() -> None:
     with asking([say('{"tool": "look", "arguments": {}}')], profile=TEXT) as (client, server):
         assert client.ask(HISTORY[:2]).calls == ()
     assert server.requests[0].messages == HISTORY[:2]
+
+
+def test_a_tool_that_is_declined_in_words_costs_no_call() -> None:
+    needy = {"type": "function", "function": {**LOOK["function"], "parameters": {"type": "object", "required": ["x"]}}}
+    declined = 'I will not use {"tool": "look"} again.'
+    with asking([say(declined), say(declined)], profile=TEXT) as (client, _):
+        assert client.ask(HISTORY, [needy]).calls == ()
+        assert [call.name for call in client.ask(HISTORY, [LOOK]).calls] == ["look"]

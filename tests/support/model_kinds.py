@@ -109,7 +109,7 @@ class Kind:
         if self.system == "obeyed" and "BANANA" in text:
             return say("BANANA")
         acted = any(message["role"] == "assistant" for message in body["messages"])
-        if not acted and "Call the tool" in text:
+        if "Call the tool" in text and (not acted or "once that is done" in text):
             return self._called(body, text)
         if not acted and body.get("tool_choice"):
             return self._forced(body)
