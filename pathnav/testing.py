@@ -235,7 +235,7 @@ class _Trial:
 
     def __init__(self, plugin: Plugin, options: Mapping[str, Any], slide: Slide, **settings: Any) -> None:
         self.plugin, self.options, self.slide, self.settings = plugin, options, slide, settings
-        self.unbudgeted = bool(getattr(plugin.cls, "unbudgeted", False))
+        self.unbudgeted = bool(getattr(plugin.create(options), "unbudgeted", False))
         self.episodes = 0
         self.looks = 0
 

@@ -16,7 +16,7 @@ from pathnav.report.load import load_run
 from pathnav.report.picture import draw_result
 from pathnav.run.case import SlideSource
 from pathnav.run.folder import RunFolder
-from support.chat_server import ChatServer, call, failure
+from support.chat_server import ChatServer, call, failure, say
 from support.commands import Bench, Command
 
 ISSUE_KEYS = [
@@ -115,12 +115,12 @@ def test_locate_with_a_tree_is_scored_and_a_second_time_kept(pathnav: Command, b
     assert {path: path.read_bytes() for path in bench.files() if path.is_file()} == before
 
 
-def test_other_questions_add_to_a_folder_and_the_report_shows_the_latest(pathnav: Command, bench: Bench) -> None:
+def test_other_questions_add_to_a_folder_and_the_report_shows_all(pathnav: Command, bench: Bench) -> None:
     for agent in ("parent-centre", "random", "oracle"):
         assert pathnav(*bench.node("--agent", agent, "--out", "kept")).code == 0
     run = load_run(bench.folder / "kept")
-    assert [one.agent for one in run.results] == ["oracle"]
-    assert (run.unfinished, run.n_earlier) == ((), 2)
+    assert sorted(one.agent for one in run.results) == ["oracle", "parent-centre", "random"]
+    assert (run.unfinished, run.n_earlier) == ((), 0)
     description = json.loads((bench.folder / "kept" / "run.json").read_text())
     assert [len(description[name]) for name in ("episodes", "earlier_episodes", "cases")] == [1, 2, 1]
 
@@ -147,7 +147,7 @@ def test_a_key_is_sent_and_stands_in_no_file(pathnav: Command, bench: Bench, mon
 
 
 def test_a_failing_endpoint_is_exit_1_with_the_json_and_the_way_on(pathnav: Command, bench: Bench) -> None:
-    with ChatServer([failure(401, "no such key")]) as server:
+    with ChatServer([say("hm"), failure(401, "no such key")]) as server:
         said = pathnav(*bench.words("--model", "m", "--base-url", server.base_url, "--out", "kept", "--json"))
     assert said.code == 1
     assert printed(said.out)["outcome"] == "infra_error"

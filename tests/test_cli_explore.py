@@ -161,7 +161,10 @@ def test_the_text_is_a_table_that_a_reader_can_follow(pathnav: Command, explorin
     assert len({len(line) for line in lines[-4:]}) == 1
 
 
-@pytest.mark.parametrize("scorer", ["oracle", "nuclear-density", "tissue-density", "random"])
+SLOW_SCORERS = [pytest.param(name, marks=pytest.mark.slow) for name in ("tissue-density", "random")]
+
+
+@pytest.mark.parametrize("scorer", ["oracle", "nuclear-density", *SLOW_SCORERS])
 def test_a_real_slide_keeps_to_the_invariants(pathnav: Command, shared: Path, tmp_path: Path, scorer: str) -> None:
     slide = shared / "slides" / "virtual-hgsc-groundtruth.svs"
     truth = ("--annotation", slide.with_suffix(".geojson"), "--tumour-class", "tumor")
@@ -209,11 +212,11 @@ def test_the_installed_scorers_are_listed(pathnav: Command) -> None:
     said = pathnav("scorers")
     assert said.code == 0
     assert [line.split()[0] for line in said.out.splitlines()] == [
-        *("nuclear-density", "oracle", "random", "tissue-density", "vlm")
+        *("clip-retrieval", "nuclear-density", "oracle", "random", "tissue-density", "vlm")
     ]
     assert "(needs a chat endpoint)" in said.out.splitlines()[-1]
     found = json.loads(pathnav("scorers", "--json").out)
-    assert (found["format"], found["scorers"][2]["name"]) == ("pathnav-scorers-1", "random")
+    assert (found["format"], found["scorers"][3]["name"]) == ("pathnav-scorers-1", "random")
 
 
 def test_kept_tiles_of_an_earlier_search_may_be_written_again(pathnav: Command, exploring: Exploring) -> None:

@@ -52,14 +52,17 @@ def test_a_picture_of_pathnavs_own_may_be_drawn_again(pathnav: Command, bench: B
         assert picture.info["Software"] == "pathnav"
 
 
-@pytest.mark.parametrize("name", ["demo.tiff", "demo.geojson", "demo.tree.json"])
-def test_a_phantom_replaces_no_file_of_another_kind(pathnav: Command, bench: Bench, name: str) -> None:
+def test_a_phantom_replaces_no_file_of_another_kind(pathnav: Command, bench: Bench) -> None:
     draw = ("phantom", "demo.tiff", "--side", 1024)
     assert pathnav(*draw).code == 0
     assert pathnav(*draw, "--seed", 1).code == 0, "its own files may be drawn again"
-    Path(name).write_text(json.dumps({"type": "FeatureCollection", "features": [{"type": "Feature", "id": "5f-1a"}]}))
-    before = {path: path.read_bytes() for path in bench.folder.glob("demo*")}
-    said = pathnav(*draw)
-    assert (said.code, said.out) == (2, "")
-    assert name in said.sentences[0]
-    assert {path: path.read_bytes() for path in bench.folder.glob("demo*")} == before
+    for name in ("demo.tiff", "demo.geojson", "demo.tree.json"):
+        own = Path(name).read_bytes()
+        other = {"type": "FeatureCollection", "features": [{"type": "Feature", "id": "5f-1a"}]}
+        Path(name).write_text(json.dumps(other))
+        before = {path: path.read_bytes() for path in bench.folder.glob("demo*")}
+        said = pathnav(*draw)
+        assert (said.code, said.out) == (2, "")
+        assert name in said.sentences[0]
+        assert {path: path.read_bytes() for path in bench.folder.glob("demo*")} == before
+        Path(name).write_bytes(own)

@@ -12,7 +12,7 @@ import yaml
 
 from pathnav.report.load import load_run
 from pathnav.slide import Slide, open_slide
-from support.chat_server import ChatServer, call, failure
+from support.chat_server import ChatServer, call, failure, say
 from support.commands import Bench, Command
 from support.trees import tree_document, write_json
 
@@ -90,7 +90,7 @@ def test_a_run_warns_of_damaged_tiles(pathnav: Command, bench: Bench, shared: Pa
 
 def test_a_run_tries_again_what_the_endpoint_lost(pathnav: Command, bench: Bench) -> None:
     scenario = bench.scenario(slides=1, agents=["vlm", "parent-centre"])
-    with ChatServer([failure(401, "no"), call("finish_and_report", REPORT)]) as server:
+    with ChatServer([say("hm"), failure(401, "no"), call("finish_and_report", REPORT)]) as server:
         asked = ("run", scenario, "--out", "kept", "--model", "m", "--base-url", server.base_url)
         lost = pathnav(*asked, "--json")
     assert lost.code == 1

@@ -37,7 +37,7 @@ WRONG: list[tuple[tuple[object, ...], str]] = [
     (("--scorer", "random", "--relative-to-bounds"), "give --annotation or --geojson"),
     (("--scorer", "random", "--schedule", "0,0,0"), "whole numbers of at least 1"),
     (("--scorer", "random", "--schedule", "abc"), "three whole numbers"),
-    (("--scorer", "random", "--concurrency", 10**9), "--concurrency must be at most 1,024"),
+    (("--scorer", "random", "--concurrency", 10**9), "concurrency must be at most 1,024"),
     (("--scorer", ""), "there is no scorer named ''"),
     (("--scorer", "random", "--out", ""), "expected the name of a folder, got an empty text"),
     (("--scorer", "random", "--geojson", "kept.png"), "--geojson writes GeoJSON files"),

@@ -9,9 +9,9 @@ import tifffile
 import yaml
 
 from support.commands import Bench, Command
-from support.coordinates import layout, level_pixels
+from support.coordinates import level_pixels
 from support.exploring import Exploring
-from support.trees import tree_document, write_json
+from support.trees import SLIDE_LAYOUT, tree_document, write_json
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def bare(tmp_path: Path) -> Path:
     """A folder with a slide that does not say its scale, and a tree that does."""
     with tifffile.TiffWriter(tmp_path / "bare.tif") as file:
         for level in range(2):
-            pixels = level_pixels(layout(2000, 1600, [4]), level)
+            pixels = level_pixels(SLIDE_LAYOUT, level)
             file.write(pixels, photometric="rgb", tile=(128, 128), compression="deflate", subfiletype=level)
     write_json(tmp_path / "bare.json", tree_document("bare.tif", mpp=0.5))
     return tmp_path

@@ -18,6 +18,7 @@ LEFT_TO_RIGHT = (
     {"slide"},
     {"cohort"},
     {"model"},
+    {"retrieval"},
     {"localise", "explore"},
     {"run"},
     {"report"},
@@ -35,6 +36,10 @@ ONLY_IN = {
     "tiffslide": {"slide"},
     "zarr": {"slide"},
     "fsspec": {"slide"},
+    "torch": {"retrieval"},
+    "torchvision": {"retrieval"},
+    "open_clip": {"retrieval"},
+    "conch": {"retrieval"},
 }
 PLUGINS_MAY_IMPORT = {"pathnav", "numpy", "pydantic"}
 

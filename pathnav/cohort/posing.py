@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pathnav.cohort.controls import jittered
+from pathnav.cohort.limits import check_sides
 from pathnav.cohort.node import Node, TreeSlide
 from pathnav.cohort.protocol import BUDGETS, DEFAULT_TARGET_PX, MAGNIFICATIONS, budget_for
 from pathnav.cohort.query import Query, Target, slide_handle
@@ -129,7 +130,9 @@ def _region_of_user(numbers: Sequence[float] | None, whole_slide: Box) -> Box:
         raise ConfigError(f"region must be four finite numbers, got {list(numbers)}")
     if not (width > 0 and height > 0):
         raise ConfigError(f"region must have a positive width and height, got {width:g} x {height:g}")
+    check_sides("region", width, height)
     region = Box(x, y, width, height).intersection(whole_slide)
     if region.is_empty:
         raise ConfigError(f"region {list(numbers)} lies outside the slide, whose area is {whole_slide.as_list()}")
+    check_sides(f"the part of region {list(numbers)} that lies on the slide", region.width, region.height)
     return region

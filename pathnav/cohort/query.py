@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 
+from pathnav.cohort.limits import check_budget, check_sides
 from pathnav.cohort.protocol import MAGNIFICATIONS
 from pathnav.errors import ConfigError
 from pathnav.geometry import Box
@@ -44,10 +45,11 @@ class Query:
             raise ConfigError("finding must say what to look for, got an empty text")
         if self.region.is_empty:
             raise ConfigError(f"search region must have an area, got {self.region.as_list()}")
+        check_sides("search region", self.region.width, self.region.height)
         if not (self.target_width > 0 and self.target_height > 0):
             raise ConfigError(f"target size must be positive, got {self.target_width:g} x {self.target_height:g}")
-        if self.budget < 1:
-            raise ConfigError(f"budget must be at least 1 ROI, got {self.budget}")
+        check_sides("target size", self.target_width, self.target_height)
+        check_budget(self.budget)
 
 
 @dataclass(frozen=True, slots=True)

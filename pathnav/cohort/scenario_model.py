@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from pathnav.cohort import protocol
+from pathnav.cohort.limits import MAX_CONCURRENCY
 from pathnav.cohort.node import Frozen, Text
 from pathnav.errors import ConfigError
 
@@ -40,6 +41,13 @@ class ModelSpec(Frozen):
         if parts.username or parts.password:
             raise ValueError("must not hold a user name or password; name an environment variable in api_key_env")
         return url
+
+    @field_validator("concurrency")
+    @classmethod
+    def _bearable(cls, concurrency: int) -> int:
+        if concurrency > MAX_CONCURRENCY:
+            raise ValueError(f"concurrency must be at most {MAX_CONCURRENCY:,}, got {concurrency}")
+        return concurrency
 
     @model_validator(mode="after")
     def _one_key(self) -> Self:

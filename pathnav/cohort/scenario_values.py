@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pathnav.cohort.complaints import shown
+from pathnav.cohort.limits import MAX_BUDGET
 from pathnav.cohort.protocol import BUDGETS, budget_for
 
 
@@ -119,6 +120,8 @@ def _budget(value: Any) -> Budget:
         return Budget.named(value)
     if isinstance(value, list) and len(value) == 3 and all(type(number) is int and number >= 1 for number in value):
         rois = (value[0], value[1], value[2])
+        if max(rois) > MAX_BUDGET:
+            raise ValueError(f"budget must be at most {MAX_BUDGET:,} ROIs, got {max(rois)}")
         name = next((name for name, numbers in BUDGETS.items() if numbers == rois), "-".join(map(str, rois)))
         return Budget(name, rois)
     raise ValueError(f"must be {', '.join(BUDGETS)} or three whole numbers of at least 1, got {shown(value)}")

@@ -7,6 +7,14 @@ import typer
 
 from pathnav.commands.console import emit, note
 from pathnav.commands.options import a_folder
+from pathnav.errors import ConfigError
+
+Anonymise = Annotated[
+    Path | None,
+    typer.Option(
+        "--anonymise", metavar="DIR", help="Also copy the run to DIR without names of slides, paths and users."
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -35,3 +43,22 @@ def anonymise(
     emit(f"{made.out}: {made.episodes} episodes, {made.images} images")
     if made.left_out:
         note(f"warning: {made.left_out} images were left out: they are no bare JPEG, or not what their name says")
+
+
+def check_anonymise(run: Path | None, copy: Path | None) -> None:
+    """Refuse a copy that cannot be made once the run is over, before it begins.
+
+    Args:
+        run: The run folder; None where none is kept.
+        copy: What `--anonymise` names; None where it is not given.
+
+    Raises:
+        ConfigError: If there is nothing to copy, or the place is not free.
+    """
+    if copy is None:
+        return
+    if run is None:
+        raise ConfigError("--anonymise copies a run folder: give --out DIR too")
+    from pathnav.run.anonymise import check_copy
+
+    check_copy(run, copy, "--anonymise")

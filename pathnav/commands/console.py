@@ -56,3 +56,13 @@ def note(text: str) -> None:
     """Write one line for the reader to stderr; lines of a list of faults are joined."""
     sys.stderr.write("; ".join(text.splitlines()) + "\n")
     sys.stderr.flush()
+
+
+def embeddings_line(result: Mapping[str, Any]) -> str | None:
+    """Return what the embeddings of a result cost, in words; None where there are none."""
+    costs = result.get("embeddings")
+    if costs is None:
+        return None
+    stored = costs["store_bytes"]
+    size = f"{stored / 1e6:.1f} MB kept" if stored >= 1e6 else f"{stored / 1e3:.0f} kB kept"
+    return f"{costs['encoded']} encoded, {costs['kept_from_before']} known from before, {size}"

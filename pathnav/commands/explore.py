@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pathnav.commands.advice import way_on
-from pathnav.commands.console import DONE, INCOMPLETE, emit, emit_json, json_alone, note
+from pathnav.commands.anonymise import Anonymise, check_anonymise
+from pathnav.commands.console import DONE, INCOMPLETE, embeddings_line, emit, emit_json, json_alone, note
 from pathnav.commands.endpoint import AllowHosts, ApiKeyEnv, ApiKeyFile, EndpointOptions, MaxTokens, ProfileName
 from pathnav.commands.locate import Out
 from pathnav.commands.options import (
@@ -15,12 +16,12 @@ from pathnav.commands.options import (
     ModelName,
     Mpp,
     ObjectivePower,
+    PriceFile,
     Reader,
     Seed,
     SlideArgument,
     a_number,
     a_whole_number,
-    at_most,
     key_values,
     slide_source,
     writable_file,
@@ -71,8 +72,6 @@ Prompt = Annotated[Path | None, typer.Option(metavar="FILE", help="Your own ques
 TargetText = Annotated[
     str | None, typer.Option(metavar="TEXT", help="What is looked for, in the vlm scorer's question; default: tumour.")
 ]
-MAX_CONCURRENCY = 1024
-"""Each is a thread and a half."""
 Concurrency = Annotated[
     int, typer.Option(metavar="N", parser=a_whole_number, help="Requests to the endpoint that may be in flight.")
 ]
@@ -111,8 +110,10 @@ def explore(
     mpp: Mpp = None,
     objective_power: ObjectivePower = None,
     reader: Reader = None,
+    prices: PriceFile = None,
     out: Out = None,
     geojson: GeoJson = None,
+    anonymise: Anonymise = None,
     as_json: Json = False,
 ) -> int:
     """Keep the most suspicious tiles of a slide at 2.5x, then of each kept tile at 10x, then at 40x.
@@ -137,7 +138,6 @@ def explore(
         raise ConfigError("--tumour-class names a class of an annotation: give its file with --annotation")
     if relative_to_bounds and annotation is None and geojson is None:
         raise ConfigError("--relative-to-bounds is about coordinates in files: give --annotation or --geojson too")
-    at_most("--concurrency", concurrency, MAX_CONCURRENCY)
     truth = TruthSource(str(annotation) if annotation else None, tuple(tumour_class or ()), relative_to_bounds)
     options = _scorer_options(scorer_option, prompt, target_text)
     endpoint = EndpointOptions(model, base_url, api_key_env, api_key_file, max_tokens, profile, tuple(allow_host or ()))
@@ -152,8 +152,15 @@ def explore(
         seed,
         concurrency,
         out,
+        prices,
     )
-    return _search(request, drawn, as_json)
+    check_anonymise(out, anonymise)
+    code = _search(request, drawn, as_json)
+    if out is not None and anonymise is not None:
+        from pathnav.run.anonymise import anonymise_run
+
+        anonymise_run(out, anonymise)
+    return code
 
 
 def _scorer_options(texts: list[str] | None, prompt: Path | None, target_text: str | None) -> dict[str, Any]:
@@ -174,11 +181,18 @@ def _scorer_options(texts: list[str] | None, prompt: Path | None, target_text: s
 
 def _search(request: "ExploreRequest", geojson: Path | None, as_json: bool) -> int:
     """Run the request, write and print what came of it, and return the exit code."""
+    from pathnav.run.explore_request import Searched
     from pathnav.run.open_slides import OpenSlides
+    from pathnav.run.stopped import Stopped
 
     with OpenSlides() as slides:
-        with progress_shown() as on_progress:
-            found = request.run(slides, on_progress, note)
+        try:
+            with progress_shown() as on_progress:
+                found = request.run(slides, on_progress, note)
+        except Stopped as stopped:
+            if as_json and isinstance(stopped.found, Searched):
+                emit_json(stopped.found.printed())
+            raise
         if geojson is not None and found.result["outcome"] == "finished":
             from pathnav.report.geojson import write_kept_tiles
 
@@ -226,6 +240,7 @@ def _lines(found: "Searched") -> list[str]:
         "schedule": ",".join(map(str, result["schedule"])),
         "calls": _calls(found),
         "unparsed": result["unparsed"] or None,
+        "embeddings": embeddings_line(result),
         "tumour": ", ".join(result["annotation"]["classes"]) or "none" if result["annotation"] else "not annotated",
         "record": found.out,
     }

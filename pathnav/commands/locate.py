@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pathnav.commands.advice import way_on
-from pathnav.commands.console import DONE, INCOMPLETE, emit, emit_json, json_alone, note
+from pathnav.commands.anonymise import Anonymise, check_anonymise
+from pathnav.commands.console import DONE, INCOMPLETE, embeddings_line, emit, emit_json, json_alone, note
 from pathnav.commands.endpoint import AllowHosts, ApiKeyEnv, ApiKeyFile, EndpointOptions, MaxTokens, ProfileName
 from pathnav.commands.options import (
     BaseUrl,
@@ -15,6 +16,7 @@ from pathnav.commands.options import (
     ModelName,
     Mpp,
     ObjectivePower,
+    PriceFile,
     Reader,
     Seed,
     SlideArgument,
@@ -22,10 +24,8 @@ from pathnav.commands.options import (
     a_number,
     a_whole_number,
     agent_options,
-    at_most,
     numbers,
     picture_file,
-    refuse_less_than_a_pixel,
     slide_source,
 )
 from pathnav.commands.progress import tell_of_the_stub
@@ -66,8 +66,6 @@ AgentOptions = Annotated[
 Guides = Annotated[
     bool | None, typer.Option("--guides/--no-guides", help="Whether images carry ticks with coordinates; default: yes.")
 ]
-MAX_BUDGET = 100_000
-"""ROIs; a slide of 100,000 x 100,000 px has 10,000 tiles of 1,024 px at 40x: more looks than tiles are a slip."""
 Out = Annotated[
     Path | None, typer.Option(metavar="DIR", parser=a_folder, help="Run folder that keeps the record; default: none.")
 ]
@@ -104,8 +102,10 @@ def locate(
     mpp: Mpp = None,
     objective_power: ObjectivePower = None,
     reader: Reader = None,
+    prices: PriceFile = None,
     out: Out = None,
     picture: Picture = None,
+    anonymise: Anonymise = None,
     as_json: Json = False,
 ) -> int:
     """Find the region of a slide that a finding describes, within a budget of looks.
@@ -120,30 +120,37 @@ def locate(
     drawn = picture_file(picture)
     source = slide_source(slide, mpp, objective_power, reader)
     place, extent = numbers("--region", region, "X,Y,W,H"), numbers("--target-size", target_size, "W,H")
-    refuse_less_than_a_pixel("--region", place)
-    refuse_less_than_a_pixel("--target-size", extent)
-    at_most("--budget", budget, MAX_BUDGET)
     question = Question(finding, magnification, place, extent, tree, query, budget)
     options = agent_options(agent_option, guides)
     endpoint = EndpointOptions(model, base_url, api_key_env, api_key_file, max_tokens, profile, tuple(allow_host or ()))
-    settings = endpoint.settings()
-    return _ask(
-        Request(source, question, "vlm" if agent is None else agent, options, settings, seed, out), drawn, as_json
-    )
+    settings, who = endpoint.settings(), "vlm" if agent is None else agent
+    check_anonymise(out, anonymise)
+    code = _ask(Request(source, question, who, options, settings, seed, out, prices), drawn, as_json)
+    if out is not None and anonymise is not None:
+        from pathnav.run.anonymise import anonymise_run
+
+        anonymise_run(out, anonymise)
+    return code
 
 
 def _ask(request: "Request", picture: Path | None, as_json: bool) -> int:
     """Run the request, draw and print what came of it, and return the exit code."""
     from pathnav.run.open_slides import OpenSlides
-    from pathnav.run.result import printed
+    from pathnav.run.request import Located
+    from pathnav.run.stopped import Stopped
 
     with OpenSlides() as slides:
-        located = request.run(slides, tell_of_the_stub)
+        try:
+            located = request.run(slides, tell_of_the_stub)
+        except Stopped as stopped:
+            if as_json and isinstance(stopped.found, Located):
+                emit_json(stopped.found.printed())
+            raise
         if picture is not None:
             _draw(located, slides, picture)
     result = located.result
     if as_json:
-        emit_json(printed(result, str(located.out) if located.out else None))
+        emit_json(located.printed())
     else:
         for line in _lines(located):
             emit(line)
@@ -189,6 +196,7 @@ def _lines(located: "Located") -> list[str]:
         if result["upsampled"]
         else None,
         "surveyed": f"{result['examined_mm2']:.2f} mm2 (unbudgeted)" if result["unbudgeted"] else None,
+        "embeddings": embeddings_line(result),
         "agent": result["agent"],
         "model": result["model"],
         "target cut": "the target is larger than the slide" if result["target_cut"] else None,

@@ -47,27 +47,6 @@ def a_folder(text: str | Path) -> Path:
     return Path(text)
 
 
-def at_most(option: str, number: int | None, most: int) -> None:
-    """Refuse a number that no one can mean.
-
-    Raises:
-        ConfigError: If it is larger than `most`.
-    """
-    if number is not None and number > most:
-        raise ConfigError(f"{option} must be at most {most:,}, got {number}")
-
-
-def refuse_less_than_a_pixel(option: str, values: tuple[float, ...] | None) -> None:
-    """Refuse a box or an extent, whose last two numbers are width and height, that is smaller than a pixel.
-
-    Raises:
-        ConfigError: If it is.
-    """
-    if values is not None and any(0 < extent < 1 for extent in values[-2:]):
-        width, height = values[-2:]
-        raise ConfigError(f"{option} must be at least 1 px wide and high, got {width:g} x {height:g}")
-
-
 SlideArgument = Annotated[str, typer.Argument(metavar="SLIDE", help="A slide file, or any file of a DICOM series.")]
 Mpp = Annotated[
     float | None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pathnav.commands.console import emit, emit_json, note
+from pathnav.commands.console import DONE, INCOMPLETE, emit, emit_json, note
 from pathnav.commands.options import Json
 from pathnav.errors import ConfigError
 
@@ -32,11 +32,12 @@ def report(
         bool, typer.Option("--rescore", help="Make the scores anew from the records, and tell which are others.")
     ] = False,
     as_json: Json = False,
-) -> None:
+) -> int:
     """Print a run's scores, each with its n and interval, beside the paper's values.
 
     Of questions (Mode A) per agent and magnification; of whole slides that were explored (Mode B) the hit rates per
-    scorer, schedule and magnification. DIR is what pathnav run wrote, or locate or explore with --out.
+    scorer, schedule and magnification. DIR is what pathnav run wrote, or locate or explore with --out; of single
+    requests all are shown. With --rescore the exit code is 1 where no score could be made anew.
 
     \b
     Example:
@@ -46,12 +47,15 @@ def report(
     from pathnav.report.summary import report_of
 
     check_form(form)
-    run = load_run(folder)
-    print_report(report_of(_rescored(run) if rescore else run), "json" if as_json else form)
+    run, code = load_run(folder), DONE
+    if rescore:
+        run, code = _rescored(run)
+    print_report(report_of(run), "json" if as_json else form)
+    return code
 
 
-def _rescored(run: "RunRecord") -> "RunRecord":
-    """Return a run's record with the scores of now, and tell what differs."""
+def _rescored(run: "RunRecord") -> "tuple[RunRecord, int]":
+    """Return a run's record with the scores of now, and the exit code; tell what differs."""
     from pathnav.report.rescore import rescored
 
     found = rescored(run)
@@ -59,9 +63,12 @@ def _rescored(run: "RunRecord") -> "RunRecord":
         note(f"warning: {said}")
     for said in found.differences:
         note(f"rescored: {said}")
+    if not found.n_scores:
+        note("rescored: nothing; the run holds no score that can be made anew from its records")
+        return found.run, INCOMPLETE
     if not found.differences:
-        note("rescored: all scores that were made anew are the recorded ones")
-    return found.run
+        note(f"rescored: all {found.n_scores} scores that were made anew are the recorded ones")
+    return found.run, DONE
 
 
 def check_form(form: str) -> None:

@@ -1,5 +1,6 @@
 """`pathnav run`: a whole scenario, from its file to its table."""
 
+import contextlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pathnav.commands.advice import Losses
+from pathnav.commands.anonymise import Anonymise, check_anonymise
 from pathnav.commands.console import DONE, INCOMPLETE, json_alone, note
 from pathnav.commands.endpoint import AllowHosts, ProfileName
 from pathnav.commands.options import BaseUrl, Json, ModelName, PriceFile, a_folder, a_number, a_whole_number
 from pathnav.commands.progress import progress_shown
 from pathnav.commands.report import print_report
+from pathnav.errors import RecordError
 
 if TYPE_CHECKING:
     from pathnav.run.progress import Progress
@@ -38,13 +41,22 @@ Workers = Annotated[
 ]
 MaxCalls = Annotated[
     int | None,
-    typer.Option(metavar="N", parser=a_whole_number, help="Stop before more than N requests, failed ones included."),
+    typer.Option(
+        metavar="N",
+        parser=a_whole_number,
+        help="Stop before more than N requests of this process, failed ones included.",
+    ),
 ]
 MaxUsd = Annotated[
-    float | None, typer.Option(metavar="X", parser=a_number, help="Stop before more than X USD are spent.")
+    float | None,
+    typer.Option(
+        metavar="X",
+        parser=a_number,
+        help="Stop before this process spends more than X USD; with N shards give each its share.",
+    ),
 ]
 MaxMinutes = Annotated[
-    float | None, typer.Option(metavar="M", parser=a_number, help="Begin nothing new after M minutes.")
+    float | None, typer.Option(metavar="M", parser=a_number, help="Begin nothing new after M minutes of this process.")
 ]
 EpisodeMinutes = Annotated[
     float | None,
@@ -52,14 +64,6 @@ EpisodeMinutes = Annotated[
 ]
 ShardText = Annotated[
     str | None, typer.Option("--shard", metavar="I/N", help="Run the I-th of N equal shares of the plan.")
-]
-
-
-Anonymise = Annotated[
-    Path | None,
-    typer.Option(
-        "--anonymise", metavar="DIR", help="Also copy the run to DIR without names of slides, paths and users."
-    ),
 ]
 
 
@@ -90,7 +94,8 @@ def run(
     """Run a scenario and print its table; running it again continues it.
 
     Finished episodes are kept, those lost to a failing endpoint are tried again, a changed setting adds episodes.
-    Ctrl-C finishes the episodes that run; a second one stops them. Several processes may run into one folder.
+    Ctrl-C finishes the episodes that run; a second one stops them. Several processes may run into one folder: limits
+    (--max-...) and model.requests_per_minute are each one's own, so divide them by the number of processes.
 
     \b
     Example:
@@ -115,6 +120,7 @@ def run(
     given = [*named, *(sets or [])]
     loaded = load_scenario(scenario, sets=given, cohort=cohort, model=model, base_url=base_url, prices=prices)
     folder = out or (Path(loaded.out) if loaded.out else DEFAULT_FOLDER / loaded.name)
+    check_anonymise(folder, anonymise)
     losses = Losses()
     with progress_shown() as show:
 
@@ -123,11 +129,24 @@ def run(
             if progress.latest is not None and progress.latest["outcome"] == "infra_error":
                 losses.add(progress.latest["reason"])
 
-        done = ScenarioRun(loaded, folder, manner).run(on_progress, note)
+        try:
+            done = ScenarioRun(loaded, folder, manner).run(on_progress, note)
+        except KeyboardInterrupt:
+            if as_json:
+                _print_what_there_is(folder)
+            raise
     print_report(make_report(folder), "json" if as_json else "text")
     if anonymise is not None:
         anonymise_run(folder, anonymise)
     return _ended(done, losses)
+
+
+def _print_what_there_is(folder: Path) -> None:
+    """Print the JSON of a run that was stopped, where anything of it was recorded."""
+    from pathnav.report.summary import make_report
+
+    with contextlib.suppress(RecordError):
+        print_report(make_report(folder), "json")
 
 
 def _ended(done: "Progress", losses: Losses) -> int:

@@ -11,6 +11,8 @@ from functools import partial
 from types import TracebackType
 from typing import Generic, TypeVar
 
+from pathnav.explore.ctrl_c import CtrlC
+
 FAILED_WAIT_S = 30.0
 """How long the answers under way are waited for when another one failed: most come within seconds, and are paid for."""
 
@@ -30,7 +32,8 @@ def as_ready(
     """Yield the place and the result of every item, in the order in which the results come.
 
     When an item fails, or Ctrl-C is pressed, no further item is begun. Results that are there, or come while those
-    under way are waited for (30 s, 5 s after Ctrl-C), are yielded before the error is raised. When the iterator is
+    under way are waited for (30 s, 5 s after Ctrl-C), are yielded before the error is raised: whatever the caller does
+    with them, Ctrl-C does not break in upon it. A second Ctrl-C does. When the iterator is
     closed, answers are not waited for. Preparations always are: they read a slide that the caller is about to close.
 
     Args:
@@ -52,6 +55,11 @@ class _Failure:
 @dataclass(frozen=True, slots=True)
 class _Dropped:
     """In place of the result of an item that was prepared, but not asked about any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pressed:
+    """Among the results: Ctrl-C was pressed when those before it were there."""
 
 
 class _Handing:
@@ -76,7 +84,7 @@ class _Line(Generic[Item, Ready, Result]):
 
     def __init__(self, prepare: Callable[[Item], Ready], ask: Callable[[Ready], Result], items: Sequence[Item]) -> None:
         self._prepare, self._ask, self._items = prepare, ask, items
-        self._ended: queue.SimpleQueue[tuple[int, Result | _Failure | _Dropped]] = queue.SimpleQueue()
+        self._ended: queue.SimpleQueue[tuple[int, Result | _Failure | _Dropped | _Pressed]] = queue.SimpleQueue()
         self._changed = threading.Condition()
         self._begun = self._preparing = 0
         self._stopped = False
@@ -86,6 +94,13 @@ class _Line(Generic[Item, Ready, Result]):
         for number in range(min(workers, len(self._items))):
             # daemons: the end of the process must not wait for an answer that nobody takes any more
             threading.Thread(target=self._work, name=f"pathnav-tile-{number}", daemon=True).start()
+        ctrl_c = CtrlC(lambda: self._ended.put((-1, _Pressed())))
+        with ctrl_c:
+            yield from self._taken()
+        if ctrl_c.was_pressed:  # when the last result was being taken down
+            raise KeyboardInterrupt
+
+    def _taken(self) -> Iterator[tuple[int, Result]]:
         error: BaseException | None = None
         taken, until_s = 0, math.inf
         try:
@@ -98,6 +113,9 @@ class _Line(Generic[Item, Ready, Result]):
                     if error is not None:
                         raise
                     error, until_s = interrupt, self._stop(INTERRUPTED_WAIT_S)
+                    continue
+                if isinstance(result, _Pressed):
+                    error, until_s = error or KeyboardInterrupt(), self._stop(INTERRUPTED_WAIT_S)
                     continue
                 taken += 1
                 if isinstance(result, _Failure):

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathnav.errors import PluginError, RecordError
-from pathnav.explore.answers import answers
+from pathnav.explore.answers import Placed, answers
+from pathnav.explore.ctrl_c import CtrlC
 from pathnav.explore.nesting import Numbers
 from pathnav.explore.scorer import Scorer, ScorerConfiguration, TileImage, TileScore, batch_tiles
 from pathnav.explore.scores import ScoreTable
@@ -197,12 +198,19 @@ class _Desk:
             images = self.tree.images(level, due)
             with closing(answers(self.scorer, images)) as parts:
                 for part in parts if images else ():
-                    places, scores = [place for place, _ in part], [score for _, score in part]
-                    kept = self._kept(level, [images[place] for place in places], scores)
-                    self.table.set(level, due[places], kept)
-                    self.tiles_now += len(part)
-                    self.requests_now += sum(score.requests for score in scores)
+                    with CtrlC() as ctrl_c:
+                        self._take_down(level, due, images, part)
+                    if ctrl_c.was_pressed:
+                        raise KeyboardInterrupt
                     yield len(part)
+
+    def _take_down(self, level: int, due: Numbers, images: Sequence[TileImage], part: Sequence[Placed]) -> None:
+        """Keep what came of some of the tiles that are due."""
+        places, scores = [place for place, _ in part], [score for _, score in part]
+        self.requests_now += sum(score.requests for score in scores)
+        kept = self._kept(level, [images[place] for place in places], scores)
+        self.table.set(level, due[places], kept)
+        self.tiles_now += len(part)
 
     def _kept(self, level: int, images: Sequence[TileImage], scores: Sequence[TileScore]) -> Sequence[TileScore]:
         """Store scores and return those that stand."""

@@ -39,6 +39,7 @@ class TileImage:
         tissue_share: Share of the box that is tissue; None where no mask can be made of the slide.
         width_px: Width of the part of the image that shows the slide; beyond it the image is white.
         height_px: Height of that part.
+        tile_px: Side of the image.
         read: Returns the image, uint8 RGB, shape (tile_px, tile_px, 3); reads and decodes anew at every call, and may
             be called from several threads.
     """
@@ -51,6 +52,7 @@ class TileImage:
     tissue_share: float | None
     width_px: int
     height_px: int
+    tile_px: int
     read: Callable[[], NDArray[np.uint8]] = field(repr=False, compare=False)
 
 
@@ -133,6 +135,8 @@ class Scorer(Protocol):
     - `accept_chat(client, workers)`: where it uses a model, the runner, and only the runner, calls this once before
       `settings` is read and any tile is scored; `client` is a `pathnav.model.ChatClient` that the runner closes,
       `workers` how many threads may read, encode and ask.
+    - `accept_embeddings(store)`: the runner calls this with a `pathnav.retrieval.EmbeddingStore` that lies beside the
+      scores; for scorers that embed tiles. What `embedding_costs` (mapping, JSON) then says goes into the result.
     - `score_as_ready(tiles)`: an iterator of pairs, a tile's place in `tiles` and its score, in any order, each tile
       once; where there is one, a search calls it in place of `score`. For scorers that ask about many tiles at once:
       an answer is stored when it comes, though an earlier tile still waits for its own. What `ModelError` is raised

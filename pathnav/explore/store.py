@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from pathnav.errors import RecordError
-from pathnav.explore import claims
+from pathnav.explore import claims, failed_calls
 from pathnav.explore.scorer import ScorerConfiguration, Source, TileScore
 from pathnav.geometry import Box
 
@@ -39,7 +39,8 @@ _TABLES = (
         yes INTEGER, confidence REAL, source TEXT NOT NULL, requests INTEGER NOT NULL, detail TEXT,
         PRIMARY KEY (scorer, slide, magnification, x, y, width, height)
     ) WITHOUT ROWID""",
-    claims.TABLE,  # stores of before it was there get it on opening
+    claims.TABLE,  # stores of before it was there get it on opening, as they do the next one
+    failed_calls.TABLE,
 )
 _FIND = (
     "SELECT yes, confidence, source, requests, detail FROM scores "
@@ -116,6 +117,29 @@ class ScoreStore:
                 return [score for _, score in scored]
             found = (_find(connection, name) for name in names)
             return [score for score in found if score is not None]
+
+    def add_failed(self, configuration: ScorerConfiguration, fingerprint: str) -> int:
+        """Count a request about a slide that failed, and return how many did so far, of all processes.
+
+        Raises:
+            RecordError: If the store cannot be written.
+        """
+        with self._connected() as connection, _transaction(connection):
+            ids = _ids(connection, configuration, fingerprint, make=True)
+            if ids is None:
+                raise RecordError(f"{self.path} took no entry for scorer {configuration.name!r}")
+            failed_calls.add(connection, ids)
+            return failed_calls.count(connection, ids)
+
+    def failed(self, configuration: ScorerConfiguration, fingerprint: str) -> int:
+        """Return how many requests about a slide failed so far, of all processes.
+
+        Raises:
+            RecordError: If the store cannot be read.
+        """
+        with self._connected() as connection:
+            ids = _ids(connection, configuration, fingerprint)
+            return failed_calls.count(connection, ids) if ids else 0
 
     @contextmanager
     def claimed(

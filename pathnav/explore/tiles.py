@@ -183,6 +183,7 @@ class TileTree:
             tissue_share=float(self.tissue(tile.level)[self.number(tile)]) if known else None,
             width_px=width_px,
             height_px=height_px,
+            tile_px=self.tile_px,
             read=lambda: self.read_tile(tile),
         )
 

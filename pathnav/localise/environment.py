@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from pathnav.cohort.limits import check_budget
 from pathnav.cohort.protocol import max_steps
 from pathnav.cohort.query import Query
-from pathnav.errors import BudgetExhausted, ConfigError, RoiError
+from pathnav.errors import BudgetExhausted, RoiError
 from pathnav.geometry import Box, Floats, union_area
 from pathnav.localise.recorded_chat import RecordedChat
 from pathnav.localise.recorder import MemoryRecorder, Recorder
@@ -22,6 +23,7 @@ from pathnav.localise.survey import Survey
 from pathnav.localise.views import View, ViewSettings, draw_picture
 from pathnav.model import ChatClient
 from pathnav.model.profile import Frame
+from pathnav.retrieval.store import EmbeddingStore
 from pathnav.slide import Slide
 
 
@@ -38,9 +40,10 @@ class Environment:
         recorder: Where events and images go; default: memory.
         chat: The chat endpoint for agents that use one.
         checkpoint: A file in which an agent may keep what it needs to resume.
+        embeddings: Where a survey keeps embeddings of windows; default: they go with the environment.
 
     Raises:
-        ConfigError: If the budget is below 1.
+        ConfigError: If the budget is below 1 or beyond all sense.
         SlideError: If the slide has no physical scale.
     """
 
@@ -56,11 +59,11 @@ class Environment:
         recorder: Recorder | None = None,
         chat: ChatClient | None = None,
         checkpoint: Path | None = None,
+        embeddings: EmbeddingStore | None = None,
     ) -> None:
         self._query = query
         self._budget = query.budget if budget is None else budget
-        if self._budget < 1:
-            raise ConfigError(f"the budget must be at least 1 ROI, got {self._budget}")
+        check_budget(self._budget)
         frame = chat.settings.profile.frame if chat is not None else Frame.LEVEL0
         self.views = replace(views or ViewSettings(), frame=frame)
         self.recorder: Recorder = recorder or MemoryRecorder()
@@ -72,7 +75,7 @@ class Environment:
         self._slide = slide
         self._mpp_um = slide.mpp_um
         self._rois: list[Roi] = []
-        self._survey = Survey(slide, query.region, self.views.blank_images) if unbudgeted else None
+        self._survey = Survey(slide, query.region, self.views.blank_images, embeddings) if unbudgeted else None
         self._overview: View | None = None
 
     @property

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pathnav.cohort.protocol import FORCED_TRIES, max_steps
 from pathnav.errors import ContextOverflow
+from pathnav.geometry import Box
 from pathnav.localise import prompts
 from pathnav.localise.conversation import Conversation
 from pathnav.localise.coordinates import Shown
@@ -32,11 +33,12 @@ Update = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """The nodes of the graph over one environment, one conversation and the tools on offer."""
+    """The nodes of the graph over one environment, one conversation, the tools on offer and windows as hints."""
 
     environment: Environment
     conversation: Conversation
     faces: Faces
+    hints: Sequence[Box] = ()
 
     def brief(self, state: EpisodeState) -> Update:
         """Open the conversation with the task and the free overview."""
@@ -48,6 +50,8 @@ class Nodes:
             {"text": coordinates.caption("Overview of the search region", shown, overview, shown)},
             {"image": overview.sha256},
         ]
+        if self.hints:
+            parts.append({"text": prompts.hints(self.hints, coordinates, shown)})
         opening = [{"role": "system", "text": prompts.system(coordinates)}, {"role": "user", "parts": parts}]
         return {"messages": opening, "shown": [shown.as_dict()]}
 

@@ -11,7 +11,7 @@ from pathnav.errors import RoiError
 from pathnav.geometry import Box, Floats
 
 # A declared distribution of up to so many boxes is written out in the record; a larger one leaves its hash.
-_DRAWS_WRITTEN_OUT = 1000
+DRAWS_WRITTEN_OUT = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def checked_draws(draws: Floats, weights: Floats | None, region: Box) -> tuple[F
 def draws_fields(boxes: Floats, shares: Floats) -> dict[str, Any]:
     """Return what the record keeps of a declared distribution, as plain JSON."""
     digest = hashlib.sha256(boxes.tobytes() + shares.tobytes()).hexdigest()
-    written = len(boxes) <= _DRAWS_WRITTEN_OUT
+    written = len(boxes) <= DRAWS_WRITTEN_OUT
     return {
         "draws": len(boxes),
         "draws_sha256": digest,

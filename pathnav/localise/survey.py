@@ -1,10 +1,16 @@
 """Looking without a budget: for agents that declare `unbudgeted = True`, and marked in their rows."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from pathnav.geometry import Box
-from pathnav.slide import Slide, TissueMask
+from pathnav.retrieval.embedding import Embedded, embedded, window_images
+from pathnav.retrieval.store import EmbeddingStore, Encoder, Numbers
+from pathnav.retrieval.windows import WindowGrid
+from pathnav.slide import Reading, Slide, TissueMask
+from pathnav.slide.scale import UM_AT_1X
 from pathnav.slide.tissue import find_tissue
 
 
@@ -15,13 +21,16 @@ class Survey:
         slide: The slide.
         region: The search region in level-0 pixels; nothing outside it is read.
         blank_images: A control: white instead of pixels.
+        embeddings: Where embeddings of windows are kept; default: they go with the survey.
     """
 
-    def __init__(self, slide: Slide, region: Box, blank_images: bool) -> None:
+    def __init__(self, slide: Slide, region: Box, blank_images: bool, embeddings: EmbeddingStore | None = None) -> None:
         self._slide = slide
         self._blank = blank_images
+        self._embeddings = embeddings
         self.region = region
         self.boxes: list[Box] = []
+        self.embedding_costs: dict[str, int] | None = None
 
     def tissue_mask(self, max_side_px: int = 1024) -> TissueMask:
         """Return the tissue mask of the search region, its long side at most `max_side_px` cells."""
@@ -41,6 +50,43 @@ class Survey:
         if self._blank:
             return np.full_like(rgb, 255)
         return _white_outside(rgb, box, self.region)
+
+    def embed(self, grid: WindowGrid, numbers: Numbers, model: Encoder) -> Embedded:
+        """Return a model's embeddings of windows, of which it is shown only those that are not kept from before.
+
+        A window's image is square, as large as the model takes it; the window's long side fills it, and what its short
+        side leaves is white.
+
+        Args:
+            grid: Windows over the search region.
+            numbers: Those that are wanted, int64, shape (n,).
+            model: Encodes them.
+        """
+        self.boxes.extend(grid.covered(numbers))
+        if self._embeddings is None:
+            self._embeddings = EmbeddingStore()
+        mpp = self._slide.mpp_um
+        magnification = UM_AT_1X * model.side_px / max(grid.width * mpp[0], grid.height * mpp[1])
+        shown = {"side_px": model.side_px, "mpp_um": list(mpp), "blank": self._blank}
+        shelf = self._embeddings.shelf(self._slide.fingerprint, {**grid.settings, **shown}, model)
+
+        def read(box: Box) -> Reading:
+            found = self._slide.reading(box, magnification=magnification)
+            return replace(found, rgb=np.full_like(found.rgb, 255)) if self._blank else found
+
+        images = window_images(grid, numbers, read, model.side_px)
+        found = embedded(numbers, grid.boxes(numbers), images, model=model, shelf=shelf)
+        self._count(found)
+        return found
+
+    def _count(self, found: Embedded) -> None:
+        """Add to what embeddings have cost."""
+        before = self.embedding_costs or {"encoded": 0, "kept_from_before": 0, "store_bytes": 0}
+        self.embedding_costs = {
+            "encoded": before["encoded"] + found.encoded,
+            "kept_from_before": before["kept_from_before"] + found.found,
+            "store_bytes": before["store_bytes"] + found.disk_bytes,
+        }
 
 
 def _white_outside(rgb: NDArray[np.uint8], box: Box, region: Box) -> NDArray[np.uint8]:

@@ -13,6 +13,7 @@ from pathnav.localise.coordinates import Coordinates
 from pathnav.localise.environment import Environment
 from pathnav.localise.faces import Faces
 from pathnav.localise.graph import Nodes, build_graph
+from pathnav.localise.hints import HINT_COUNT, Hints
 from pathnav.localise.outcome import Outcome
 from pathnav.localise.state import EpisodeState, first_state, outcome_of, restore
 from pathnav.localise.tool import DEFAULT_TOOLS, Tool, function_schema, load_tools
@@ -32,15 +33,19 @@ class VlmAgent:
         view_px: Limit of an image's long side in pixels.
         jpeg_quality: 1 to 95.
         tools: Further tools beside the paper's three, as `file.py:Class` or installed names.
+        hints: An agent that proposes windows to start from, by name or as `{name: options}`; `clip` is
+            `clip-retrieval`. The row is then marked as unbudgeted, for the region was surveyed.
+        hint_count: How many windows it proposes.
 
     Raises:
         ConfigError: If an option has no legal value.
-        PluginError: If a tool cannot be loaded.
+        PluginError: If a tool or the agent that gives hints cannot be loaded.
     """
 
     name = "vlm"
     version = "1"
     uses_model = True
+    unbudgeted = False
 
     def __init__(
         self,
@@ -48,15 +53,27 @@ class VlmAgent:
         view_px: int = VIEW_LIMIT_PX,
         jpeg_quality: int = JPEG_QUALITY,
         tools: Sequence[str] = (),
+        *,
+        hints: str | Mapping[str, Any] | None = None,
+        hint_count: int = HINT_COUNT,
     ) -> None:
         self.views = ViewSettings(view_px=view_px, guides=guides, jpeg_quality=jpeg_quality)
         self._tools: Mapping[str, Tool] = load_tools([*DEFAULT_TOOLS, *tools])
+        self._hints = Hints(hints, hint_count) if hints is not None else None
+        self.unbudgeted = self._hints is not None  # the region is surveyed for hints alone, never by the model
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What can change an answer, beside views, prompts and tools, which enter the key on their own."""
+        views = self.views
+        shown = {"guides": views.guides, "view_px": views.view_px, "jpeg_quality": views.jpeg_quality}
+        return {**shown, "hints": self._hints.settings} if self._hints is not None else shown
 
     @property
     def prompt_hash(self) -> str:
         """SHA-256 of the prompts and of the tools' descriptions and schemas; part of the episode's key."""
         schemas = json.dumps([function_schema(tool) for tool in self._tools.values()], sort_keys=True)
-        return hashlib.sha256((prompts.prompt_hash() + schemas).encode()).hexdigest()
+        return hashlib.sha256((prompts.prompt_hash(with_hints=self._hints is not None) + schemas).encode()).hexdigest()
 
     def run(self, environment: Environment) -> Outcome:
         """Navigate until a report, or until the episode's end; resumes from the environment's checkpoint.
@@ -69,8 +86,8 @@ class VlmAgent:
             raise ConfigError("the vlm agent needs a chat endpoint: give --model and --base-url")
         client = environment.chat.client
         faces = Faces(self._tools, Coordinates.of(client.settings.profile))
-        nodes = Nodes(environment, Conversation(client, environment.recorder), faces)
-        return _run_graph(nodes)
+        hints = [one.box for one in self._hints.given(environment)] if self._hints is not None else []
+        return _run_graph(Nodes(environment, Conversation(client, environment.recorder), faces, hints))
 
 
 def _run_graph(nodes: Nodes) -> Outcome:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from pathnav.model.stub import STUB_MODEL
 from pathnav.report.exploration_record import ExplorationResult
+from pathnav.report.exploration_tables import papers_of
 from pathnav.report.explorations import CONTROL_SCORER, SearchRow
 from pathnav.report.grounds import Explorations, names, slides_text
 from pathnav.report.paper_searches import paper_hits, paper_sweep, sweep_footnote
@@ -92,11 +93,12 @@ def _is_thin(row: SearchRow) -> bool:
 
 def _on_the_paper(found: Explorations) -> Iterator[str]:
     rated = [ground for ground in found.grounds if ground.has_rates]
-    if paper_hits().at([schedule for ground in rated for schedule in ground.schedules]):
+    if any(papers_of(found, ground, paper_hits().at(ground.schedules)) for ground in rated):
         table = paper_hits()
         yield (
             f"Rows marked 'paper' of hit rates are printed values of {table.source} ({table.n_slides} slides, number "
             "of positives not told), on its slides, not on these."
         )
-    if paper_sweep().at([row.group.schedule for ground in rated for row in ground.swept]):
+    swept = ((ground, paper_sweep().at([row.group.schedule for row in ground.swept])) for ground in rated)
+    if any(papers_of(found, ground, papers) for ground, papers in swept):
         yield f"‡ {sweep_footnote()}"

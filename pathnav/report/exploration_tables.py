@@ -62,7 +62,7 @@ def _hit_table(found: Explorations, ground: Ground, schedule: tuple[int, ...], r
         return _papers(row, (row.conditional if ratio is CONDITIONAL else row.unconditional) or (), paper_hits())
 
     header = ("scorer", *(f"{ratio.label} at {magnification:g}x" for magnification in MAGNIFICATIONS))
-    lines = _beside(rows, ours, _papers_of(found, ground, paper_hits().at([schedule])), theirs)
+    lines = _beside(rows, ours, papers_of(found, ground, paper_hits().at([schedule])), theirs)
     title = f"Mode B at K = {_k(schedule)}: {ratio.label} hit rates in %, {ground.rated_label}"
     return Table(title, header, lines, key_columns=1)
 
@@ -79,14 +79,15 @@ def _sweep_table(found: Explorations, ground: Ground, rows: Rows) -> Table:
 
     header = ("scorer", "K", *(f"unconditional at {magnification:g}x" for magnification in MAGNIFICATIONS))
     papers = paper_sweep().at(sorted({row.group.schedule for row in rows}))
-    lines = _beside(rows, ours, _papers_of(found, ground, papers), theirs)
+    lines = _beside(rows, ours, papers_of(found, ground, papers), theirs)
     return Table(f"K sweep: unconditional hit rates in %, {ground.rated_label}", header, lines, key_columns=2)
 
 
-def _papers_of(found: Explorations, ground: Ground, papers: Sequence[PaperSearch]) -> Sequence[PaperSearch]:
+def papers_of(found: Explorations, ground: Ground, papers: Sequence[PaperSearch]) -> Sequence[PaperSearch]:
     """Return the paper's rows for a ground; of several grounds its models stand only in those with a model of ours."""
     has_models = len(found.grounds) == 1 or any(row.group.model is not None for row in ground.rows)
-    return [paper for paper in papers if paper.beside or has_models]
+    names = {row.group.scorer for row in ground.rows if row.group.is_shipped}
+    return [paper for paper in papers if (names & set(paper.beside) if paper.beside else has_models)]
 
 
 def _beside(

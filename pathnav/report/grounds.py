@@ -1,7 +1,7 @@
 """Which rows may stand in one table: those over the same slides, cut into the same tiles, with the same positives."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePath
@@ -135,10 +135,14 @@ def explorations_of(run: RunRecord) -> Explorations | None:
     for row in rows:
         if row.slides:
             alike[frozenset((found.slide.fingerprint, found.denominators) for found in row.slides)].append(row)
-    known, otherwise = names(run), UNFINISHED if run.unfinished else NOT_ASKED
+    known, otherwise = names(run), UNFINISHED if run.unfinished and not run.is_of_requests else NOT_ASKED
+    halted = {found.slide.fingerprint for found in run.interrupted}
+    if run.unfinished:  # nothing is written of a search that was killed, but that it was planned
+        halted |= {search.fingerprint for search in run.searches} - {one.slide.fingerprint for one in run.explorations}
     most_first = sorted(alike.values(), key=lambda same: (-len(same), -len(same[0].slides)))
     grounds = [
-        Ground(place, tuple(same), _missing(same, known, otherwise)) for place, same in enumerate(most_first, start=1)
+        Ground(place, tuple(same), _missing(same, known, halted, otherwise))
+        for place, same in enumerate(most_first, start=1)
     ]
     return Explorations(run, tuple(rows), _labelled(grounds, len(known)))
 
@@ -152,12 +156,12 @@ def names(run: RunRecord) -> dict[str, str]:
     return short if is_unique else paths
 
 
-def _missing(rows: Sequence[SearchRow], known: Mapping[str, str], otherwise: str) -> dict[str, str]:
+def _missing(rows: Sequence[SearchRow], known: Mapping[str, str], halted: Set[str], otherwise: str) -> dict[str, str]:
     """Return which of a run's slides the rows of a ground lack, and why; rows may lack one for different reasons."""
     lost = {found.slide.fingerprint for row in rows for found in row.lost}
     found = rows[0].fingerprints
     return {
-        known[slide]: LOST if slide in lost else otherwise
+        known[slide]: LOST if slide in lost else UNFINISHED if slide in halted else otherwise
         for slide in sorted(known, key=lambda slide: known[slide])
         if slide not in found
     }

@@ -12,6 +12,7 @@ from pathnav.errors import RecordError
 from pathnav.localise.outcome import Outcome
 from pathnav.report.exploration_record import ExplorationResult, PlannedSearch
 from pathnav.report.record_parts import BoxList, Record, SlideRecord, Tokens, is_pathnavs
+from pathnav.run.description import is_of_requests
 from pathnav.run.folder import EXPLORATION_FORMAT, RESULT_FILE, RESULT_FORMAT, RunFolder
 from pathnav.run.key import hashed
 from pathnav.run.record import JsonObject, read_json
@@ -22,6 +23,8 @@ QueryKey = tuple[str, float, BoxList, tuple[float, ...], str]
 SHIPPED_AGENTS = frozenset(
     ("random", "grid-centroid", "tissue-density", "tissue-weighted", "parent-centre", "clip-retrieval", "oracle", "vlm")
 )
+
+_WRITERS = "`pathnav run`, or `locate` or `explore` with --out,"
 
 
 class QueryRecord(Record):
@@ -131,12 +134,14 @@ class RunRecord:
     Args:
         folder: The folder.
         name: What the run is called.
-        results: One record a finished episode of the latest plan, in its order.
+        results: One record a finished episode of the latest plan, in its order; of single requests, all that were made
+            into the folder.
         unfinished: Keys of planned episodes without a result, and of interrupted ones.
         n_earlier: Results of earlier plans in the folder, which the latest plan does not list.
         explorations: One record an exploration of the latest plan that is finished or lost, in its order.
         interrupted: Explorations that were broken off; their keys are among the unfinished.
         searches: The searches that the latest plan lists, each of one slide with all its schedules.
+        is_of_requests: Whether the folder holds single requests alone, which are all shown; no scenario planned them.
     """
 
     folder: Path
@@ -147,6 +152,7 @@ class RunRecord:
     explorations: tuple[ExplorationResult, ...] = ()
     interrupted: tuple[ExplorationResult, ...] = ()
     searches: tuple[PlannedSearch, ...] = ()
+    is_of_requests: bool = False
 
     @property
     def planned(self) -> int:
@@ -155,20 +161,21 @@ class RunRecord:
 
 
 def load_run(folder: str | Path) -> RunRecord:
-    """Return the record of a run's latest plan, which may still be going on.
+    """Return the record of a run's latest plan, which may still be going on; of single requests that of all of them.
 
     Raises:
         RecordError: If the folder is not a run's, or one of its files is damaged, foreign, or of another format.
     """
     path = Path(folder)
     if not path.is_dir():
-        raise RecordError(
-            f"{path} is not a folder; expected one that `pathnav run`, or `locate` or `explore` with --out, wrote"
-        )
+        raise RecordError(f"{path} is not a folder; expected one that {_WRITERS} wrote")
     home = RunFolder(path)
+    _refuse_empty(home)
     description = home.description()
     keys, earlier = _keys(home, description, "episodes"), _keys(home, description, "earlier_episodes")
     _refuse_foreign(home, {*keys, *earlier})
+    if of_requests := is_of_requests(description):
+        keys, earlier = sorted({*keys, *earlier}), []  # whatever was asked last
     found = {key: load_result(home, key) for key in keys}
     missing = [key for key, result in found.items() if result is None or result.outcome == Outcome.INTERRUPTED]
     done = [found[key] for key in keys if key not in set(missing)]
@@ -184,7 +191,16 @@ def load_run(folder: str | Path) -> RunRecord:
         explorations=tuple(result for result in explored if not result.is_interrupted),
         interrupted=tuple(result for result in explored if result.is_interrupted),
         searches=_searches(home, description),
+        is_of_requests=of_requests,
     )
+
+
+def _refuse_empty(home: RunFolder) -> None:
+    """Raise RecordError for a folder that no run has written anything into."""
+    if home.run_json.exists():
+        return
+    what = "holds no run.json, so that it is no run folder" if any(home.path.iterdir()) else "is empty"
+    raise RecordError(f"{home.path} {what}; expected one that {_WRITERS} wrote")
 
 
 def _keys(home: RunFolder, description: JsonObject, field: str) -> list[str]:

@@ -4,7 +4,7 @@ Of questions (Mode A) all scores follow from the reported box or draws, the quer
 searches (Mode B) the rates follow from the counts, as in every report.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from pathnav.cohort.query import Query, Target
 from pathnav.explore.hit_rates import HitCounts
 from pathnav.geometry import Box, ious
+from pathnav.localise.report_made import DRAWS_WRITTEN_OUT
 from pathnav.localise.report_made import Report as Answer
 from pathnav.report.load import EpisodeResult, RunRecord
 from pathnav.run.folder import EXPLORATION_FORMAT, RESULT_FILE, RESULT_FORMAT, RunFolder
@@ -22,6 +23,9 @@ from pathnav.run.scoring import score
 SAME = 1e-9
 """Sums over draws may differ by so much from one computer to another."""
 
+_NAMED = 5
+"""So many results are named in a sentence."""
+_WRITTEN = f"of which up to {DRAWS_WRITTEN_OUT:,} are written out"
 _SCORES = ("iou", "hit_share", "iou_fallback", "iou_any")
 _RATES = ("conditional_hit", "unconditional_hit", "optimum_hit")
 
@@ -34,11 +38,14 @@ class Rescored:
         run: The run's record with the scores of now.
         differences: Scores that are not the recorded ones, one line each.
         lacking: Scores that stay as recorded since a record lacks what they follow from, one line a field.
+        n_scores: How many scores of questions, and rates of searches, were made anew from something that was answered
+            and can be judged; 0 means that nothing was proven.
     """
 
     run: RunRecord
     differences: tuple[str, ...]
     lacking: tuple[str, ...]
+    n_scores: int = 0
 
 
 def rescored(run: RunRecord) -> Rescored:
@@ -49,21 +56,33 @@ def rescored(run: RunRecord) -> Rescored:
     """
     home = RunFolder(run.folder)
     differences: list[str] = []
-    lacking: dict[str, list[str]] = {}
-    results = []
+    lacking: dict[str, list[EpisodeResult]] = {}
+    results, n_scores = [], 0
     for result in run.results:
         scores, missing = _scores(result, home)
         results.append(result.model_copy(update=scores))
+        n_scores += sum(value is not None for value in scores.values())
         differences += [
             f"{result.key}.{name}: recorded {_text(getattr(result, name))}, now {_text(value)}"
             for name, value in scores.items()
             if not _same(getattr(result, name), value)
         ]
         for field, names in missing.items():
-            lacking.setdefault(f"{field}, from which {names} follow", []).append(result.key)
-    differences += _of_searches(run, home)
-    said = [f"{len(keys)} of {len(results)} results lack {what}: as recorded" for what, keys in lacking.items()]
-    return Rescored(replace(run, results=tuple(results)), tuple(differences), tuple(said))
+            lacking.setdefault(f"{field}, from which {names} follow", []).append(result)
+    rates = list(_of_searches(run, home))
+    differences += [said for said in rates if said is not None]
+    told = [
+        f"{len(found)} of {len(results)} results lack {what}: as recorded ({_whose(found)})"
+        for what, found in lacking.items()
+    ]
+    return Rescored(replace(run, results=tuple(results)), tuple(differences), tuple(told), n_scores + len(rates))
+
+
+def _whose(results: Sequence[EpisodeResult]) -> str:
+    """Return the keys of results, each with its agent; of many the first."""
+    named = [f"{result.agent} {result.key}" for result in results[:_NAMED]]
+    more = [f"and {len(results) - _NAMED} more"] if len(results) > _NAMED else []
+    return ", ".join([*named, *more])
 
 
 def _scores(result: EpisodeResult, home: RunFolder) -> tuple[dict[str, float | None], dict[str, str]]:
@@ -79,7 +98,7 @@ def _scores(result: EpisodeResult, home: RunFolder) -> tuple[dict[str, float | N
         known = _without_whole(result)
         missing["slide.whole"] = [name for name in _SCORES[:3] if name not in known]
     elif answer is None and result.has_valid_box:
-        known, missing = {}, {"the draws of the report": list(_SCORES)}
+        known, missing = {}, {f"the draws of the report, {_WRITTEN}": list(_SCORES)}
     else:
         target = Target(Box.from_list(result.target), tuple(same_text))
         known = asdict(score(answer, _query(result), target, Box.from_list(whole)))
@@ -121,23 +140,28 @@ def _query(result: EpisodeResult) -> Query:
     return Query(asked.handle, asked.magnification, asked.finding, region, width, height, asked.budget)
 
 
-def _of_searches(run: RunRecord, home: RunFolder) -> Iterator[str]:
-    """Yield the rates of searches that do not follow from the counts beside them; tables are made of the counts."""
+def _of_searches(run: RunRecord, home: RunFolder) -> Iterator[str | None]:
+    """Yield for each rate of a search None where it follows from the counts beside it, else what differs.
+
+    Tables are made of the counts.
+    """
     for result in run.explorations:
         document = read_json(home.episode(result.key) / RESULT_FILE, EXPLORATION_FORMAT)
         for level in document["levels"]:
-            yield from (f"{result.key}, {level['magnification']:g}x, {said}" for said in _rates(level))
+            at = f"{result.key}, {level['magnification']:g}x"
+            yield from (said if said is None else f"{at}, {said}" for said in _rates(level))
 
 
-def _rates(level: Mapping[str, Any]) -> Iterator[str]:
+def _rates(level: Mapping[str, Any]) -> Iterator[str | None]:
     names = ("positives", "reachable", "kept", "kept_positives", "optimum_positives")
     if any(level.get(name) is None for name in names):
         return
     counts = HitCounts(*(level[name] for name in names))
     for name in _RATES:
         now = getattr(counts, name)
-        if name in level and not _same(level[name], now):
-            yield f"{name}: recorded {_text(level[name])}, now {_text(now)}"
+        if name in level and (level[name], now) != (None, None):
+            is_same = _same(level[name], now)
+            yield None if is_same else f"{name}: recorded {_text(level[name])}, now {_text(now)}"
 
 
 def _same(then: float | None, now: float | None) -> bool:

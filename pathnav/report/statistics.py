@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pathnav.cohort.protocol import BOOTSTRAP_RESAMPLES, CONFIDENCE_LEVEL, SIGN_FLIPS
 from pathnav.geometry import Floats
@@ -79,14 +80,15 @@ def paired_permutation_p(
     """Return the two-sided p of a paired permutation test that flips the sign of whole slides.
 
     The statistic is the mean difference over queries; under the null hypothesis both agents are exchangeable on each
-    slide. p = (b + 1) / (flips + 1) with b the flips at least as extreme as what was seen.
+    slide. p = (b + 1) / (n + 1) with b of n flips at least as extreme as what was seen. Where slides are few, so that
+    there are no more patterns of signs than `flips`, the n are all patterns but the one that was seen: p is exact.
 
     Source: docs/protocol.md, section 4; the +1 is that of Phipson and Smyth, Stat Appl Genet Mol Biol 9 (2010) 39.
 
     Args:
         differences: One paired difference a query, shape (n,).
         clusters: The slide of each query, shape (n,).
-        flips: Number of random sign patterns.
+        flips: Number of random sign patterns, where there are more patterns than that.
         seed: Seed of the patterns.
 
     Returns: p in (0, 1], or None without any query.
@@ -97,12 +99,20 @@ def paired_permutation_p(
     sums = np.bincount(index, np.asarray(differences, dtype=np.float64), len(ids))
     # sums of the same numbers in another order differ in the last bits and must still count as a tie
     seen = abs(float(sums.sum())) - 1e-12 * float(np.abs(sums).sum())
+    is_exact = 2 ** len(ids) <= flips
+    patterns = 2 ** len(ids) - 1 if is_exact else flips
     rng = np.random.default_rng(seed)
     as_extreme = 0
-    for start in range(0, flips, _BLOCK_FLIPS):
-        signs = rng.integers(0, 2, (min(_BLOCK_FLIPS, flips - start), len(ids))) * 2 - 1
-        as_extreme += int(np.count_nonzero(np.abs(signs @ sums) >= seen))
-    return (as_extreme + 1) / (flips + 1)
+    for start in range(0, patterns, _BLOCK_FLIPS):
+        numbers = np.arange(start, min(start + _BLOCK_FLIPS, patterns))
+        bits = _bits(numbers + 1, len(ids)) if is_exact else rng.integers(0, 2, (len(numbers), len(ids)))
+        as_extreme += int(np.count_nonzero(np.abs((bits * 2 - 1) @ sums) >= seen))
+    return (as_extreme + 1) / (patterns + 1)
+
+
+def _bits(numbers: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Return the last bits of numbers, shape (n, count); of 0, which is what was seen, none is set."""
+    return numbers[:, None] >> np.arange(count) & 1
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

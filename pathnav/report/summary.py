@@ -94,7 +94,8 @@ class Report:
         parts = [f"{done} of {self.run.planned} episodes answered{of_both}"]
         parts += [f"{lost} lost to infrastructure"] if lost else []
         parts += [f"{missing} not finished"] if missing else []
-        again = "; run the scenario again to go on" if lost or missing else ""
+        command = "run their commands" if self.run.is_of_requests else "run the scenario"
+        again = f"; {command} again to go on" if lost or missing else ""
         return ", ".join(parts) + again
 
     @property

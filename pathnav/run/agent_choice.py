@@ -1,5 +1,6 @@
 """Which agent runs, with which options and which model."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -53,8 +54,13 @@ class AgentChoice:
         if needs_model and model is None:
             raise ConfigError(f"agent {plugin.name!r} asks a chat endpoint: name its model and base URL")
         choice = cls(plugin, dict(options or {}), model if needs_model else None)
-        choice.create()
+        _ = choice._planned
         return choice
+
+    @cached_property
+    def _planned(self) -> Any:
+        """An instance that tells what it declares, and never runs."""
+        return self.create()
 
     @property
     def name(self) -> str:
@@ -69,7 +75,7 @@ class AgentChoice:
     @property
     def unbudgeted(self) -> bool:
         """Whether it may survey the region without a budget."""
-        return bool(getattr(self.plugin.cls, "unbudgeted", False))
+        return bool(getattr(self._planned, "unbudgeted", False))
 
     @property
     def resumes(self) -> bool:
@@ -98,15 +104,15 @@ class AgentChoice:
     @cached_property
     def key_fields(self) -> dict[str, Any]:
         """All of the choice that can change a result: neither the endpoint's address, nor key, nor time-out."""
-        agent, model, settings = self.create(), self.model, self.settings
+        agent, model = self._planned, self.model
         views = getattr(agent, "views", None)
-        tools = settings.pop("tools", ()) if self.resumes else None
+        tools = self.settings.get("tools", ()) if self.resumes else None
         return {
             "agent": self.name,
             "version": self.version,
             "origin": package_of(self.plugin),
             "code": code_of(self.plugin),
-            "settings": settings,
+            "settings": _declared(agent) if hasattr(type(agent), "settings") else self.settings,
             "views": dict(views.as_dict()) if views is not None else None,
             "prompts": getattr(agent, "prompt_hash", None),
             "tools": [_identity(load(Kind.TOOL, spec)) for spec in tools] if tools is not None else None,
@@ -143,6 +149,20 @@ def loaded(agent: str | type | Plugin) -> Plugin:
     if not callable(getattr(plugin.cls, "run", None)):
         raise PluginError(f"agent {plugin.name!r} has no method run(environment), which every agent has")
     return plugin
+
+
+def _declared(agent: Any) -> dict[str, Any]:
+    """Return what an agent says of itself that can change its answers, in place of its options.
+
+    Raises:
+        PluginError: If that has no JSON form.
+    """
+    try:
+        return json.loads(json.dumps(dict(agent.settings), allow_nan=False))  # type: ignore[no-any-return]
+    except (TypeError, ValueError) as error:
+        raise PluginError(
+            f"the settings of agent {agent.name!r} must be a mapping with a JSON form: {error}"
+        ) from error
 
 
 def _identity(tool: Plugin) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def anonymise_run(run: Path, out: Path, *, images: bool = True) -> Anonymised:
         raise RecordError(f"{run} is not a folder; expected a run folder")
     home = RunFolder(run)
     description, results = home.description(), dict(_results(home))
-    _check(run, out)
+    check_copy(run, out)
     names = names_of(description, results.values())
     place = out.absolute()
     try:
@@ -79,16 +79,25 @@ def anonymise_run(run: Path, out: Path, *, images: bool = True) -> Anonymised:
     return Anonymised(out, len(results), copied, left_out)
 
 
-def _check(run: Path, out: Path) -> None:
-    """Refuse a place for the copy that is not free, or inside of what is copied."""
+def check_copy(run: Path, out: Path, option: str = "--out") -> None:
+    """Refuse a place for the copy that is not free, or inside of what is copied.
+
+    Args:
+        run: The run folder, which may not exist yet.
+        out: The copy.
+        option: Which option names it.
+
+    Raises:
+        ConfigError: If it cannot be written there.
+    """
     try:
         is_free = not out.exists() or (out.is_dir() and not any(out.iterdir()))
     except OSError as error:
         raise ConfigError(f"the copy {out} cannot be made: {error.strerror or error}") from error
     if not is_free:
-        raise ConfigError(f"the copy {out} exists and is not an empty folder; name another --out")
+        raise ConfigError(f"the copy {out} exists and is not an empty folder; name another {option}")
     if run.resolve() in (out.resolve(), *out.resolve().parents):
-        raise ConfigError(f"the copy {out} lies inside of the run folder {run}; name another --out")
+        raise ConfigError(f"the copy {out} lies inside of the run folder {run}; name another {option}")
 
 
 def _results(home: RunFolder) -> Iterator[tuple[str, JsonObject]]:

@@ -4,11 +4,10 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pathnav.errors import RunStopped
 from pathnav.localise.outcome import Outcome
-from pathnav.model.terms import Terms
+from pathnav.run.calls import Calls
 from pathnav.run.endpoint import ChatClients
 from pathnav.run.episode import STOPPED, Attempt, run_episode
 from pathnav.run.exploration import Search
@@ -21,9 +20,6 @@ from pathnav.run.queue import Held
 from pathnav.run.record import JsonObject, write_json_atomic
 from pathnav.run.shared_trees import SharedTrees
 from pathnav.run.unit import chosen_model, due_keys, source_of
-
-if TYPE_CHECKING:
-    from pathnav.model import ChatClient
 
 
 class Bench:
@@ -89,21 +85,24 @@ class Bench:
             with self._lock:
                 self.on_progress(replace(self.progress, tiles=told, seconds=time.monotonic() - self._started))
 
-        chat = self._client(held, search)
-        found = run_search(search, self.folder, self._trees, chat, on_tiles=on_tiles)
-        with self._lock:
-            self.progress = replace(self.progress, calls_now=self.progress.calls_now + found.calls_now)
-        return [result for result in found.results if result["key"] not in before]
-
-    def _client(self, held: Held, search: Search) -> "ChatClient | None":
-        """Return the client of a search, which asks no more once its lease is lost."""
-
         def check() -> None:
             if any(lease.lost.is_set() for lease in held.leases):
                 raise RunStopped("another process has taken this search over")
 
-        chat = self.clients.get(chosen_model(search), search.scorer.concurrency)
-        return chat.under(Terms(check=check)) if chat is not None else None
+        chat, calls = self.clients.get(chosen_model(search), search.scorer.concurrency), Calls()
+        try:
+            found = run_search(search, self.folder, self._trees, chat, on_tiles=on_tiles, check=check, calls=calls)
+        except KeyboardInterrupt:
+            self._count(calls)
+            self.on_progress(self.progress)
+            raise
+        self._count(calls)
+        return [result for result in found.results if result["key"] not in before]
+
+    def _count(self, calls: Calls) -> None:
+        """Add the requests of a search."""
+        with self._lock:
+            self.progress = replace(self.progress, calls_now=self.progress.calls_now + calls.total)
 
     def _abandon(self, search: Search) -> None:
         """Record a search as interrupted; its scores so far are in the store."""

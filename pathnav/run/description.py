@@ -11,6 +11,8 @@ from pathnav import __version__
 from pathnav.run.record import JsonObject
 
 RUN_FORMAT = "pathnav-run-1"
+_REQUESTS = ({"locate"}, {"explore"})
+"""What the `scenario` of a single request holds: the request, under the name of its command."""
 
 _RECORDED_PACKAGES = (
     *("openslide-python", "openslide-bin", "tiffslide", "tifffile", "imagecodecs", "scikit-image", "numpy", "pillow"),
@@ -75,6 +77,12 @@ def _versions() -> dict[str, str | None]:
         except PackageNotFoundError:
             versions[package] = None
     return versions
+
+
+def is_of_requests(description: Mapping[str, Any]) -> bool:
+    """Return whether single requests, and no scenario, were all that was ever run into a folder."""
+    asked = [one.get("scenario") for one in (description, *description.get("earlier", ()))]
+    return all(isinstance(one, Mapping) and set(one) in _REQUESTS for one in asked)
 
 
 def continued(before: JsonObject | None, after: Mapping[str, Any]) -> JsonObject:

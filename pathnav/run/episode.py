@@ -27,6 +27,7 @@ from pathnav.localise.outcome import Outcome
 from pathnav.localise.views import ViewSettings
 from pathnav.model.terms import Terms
 from pathnav.run.caught import Failed, caught
+from pathnav.run.ending import outcome_of, sentence
 from pathnav.run.folder import CHECKPOINT, RESULT_FILE, RunFolder
 from pathnav.run.ledger import seconds_before
 from pathnav.run.open_slides import OpenSlides
@@ -130,7 +131,7 @@ class _Run:
         self, episode: Episode, folder: RunFolder, log: EventLog, slides: OpenSlides, attempt: Attempt
     ) -> None:
         self.episode, self.log, self.slides, self.attempt = episode, log, slides, attempt
-        self.place = log.path.parent
+        self.place, self.embeddings = log.path.parent, folder.embeddings()
         self.recorder = RunRecorder(log, folder.images, resumes=episode.agent.resumes)
         self.environment: Environment | None = None
         self.entered = False
@@ -150,14 +151,34 @@ class _Run:
         with self.ending:
             if self.has_ended:  # another thread has recorded it as interrupted
                 return self._result(Outcome.INTERRUPTED, STOPPED)
-            outcome, reason = (ended, None) if isinstance(ended, Outcome) else self._failed(ended.error)
-            if self.terms.stopped is not None:
-                outcome, reason = Outcome.INTERRUPTED, str(self.terms.stopped)
-            result = self._result(outcome, reason)
+            told = caught(lambda: self._told(ended))
+            if isinstance(told, Failed):
+                told = self._told_without_environment(told.error)
+            result, outcome = told
             self._write(result, outcome)
         if isinstance(ended, Failed) and isinstance(ended.error, KeyboardInterrupt):
             raise ended.error
         return result
+
+    def _told(self, ended: Outcome | Failed) -> tuple[JsonObject, Outcome]:
+        """Return result and outcome of what the agent's run came to."""
+        outcome, reason = (ended, None) if isinstance(ended, Outcome) else self._failed(ended.error)
+        if self.terms.stopped is not None:
+            outcome, reason = Outcome.INTERRUPTED, str(self.terms.stopped)
+        return self._result(outcome, reason), outcome
+
+    def _told_without_environment(self, error: BaseException) -> tuple[JsonObject, Outcome]:
+        """Return the same where the environment cannot be read: an agent that wrote over its fields did that.
+
+        Raises:
+            PathnavError: If it is pathnav's own, as where the endpoint has never answered.
+        """
+        if isinstance(error, PathnavError | KeyboardInterrupt) or self.environment is None:
+            raise error
+        self._log_failure(error)
+        self.environment = None
+        outcome = Outcome.INFRA_ERROR if self.episode.agent.is_pathnavs else Outcome.NO_REPORT
+        return self._result(outcome, f"the agent damaged its environment: {sentence(error)}"), outcome
 
     def abandon(self) -> None:
         """Record the episode as interrupted, from another thread; what its own thread does afterwards is not kept."""
@@ -213,12 +234,13 @@ class _Run:
             recorder=recorder,
             chat=chat if episode.agent.model else None,
             checkpoint=self.place / CHECKPOINT,
+            embeddings=self.embeddings,
         )
         # By its very class: a plug-in that calls itself oracle, or inherits from it, is told nothing.
         if type(agent) is Oracle and episode.case.target is not None:
             agent.accept_target(episode.case.target)
         self.entered = True
-        return _outcome(agent.run(environment), finished=environment.finished)
+        return outcome_of(agent.run(environment), finished=environment.finished)
 
     def _slide(self) -> "Slide":
         """Return the episode's slide, open.
@@ -236,26 +258,20 @@ class _Run:
         """Return the outcome of an episode in which something was raised."""
         finished = self.environment is not None and self.environment.finished
         if self.entered and isinstance(error, ContextOverflow):
-            return _outcome(Outcome.CONTEXT_OVERFLOW, finished=finished)
+            return outcome_of(Outcome.CONTEXT_OVERFLOW, finished=finished)
         agent = self.episode.agent
         broken_tool = agent.resumes and isinstance(error, PluginError)  # also under a subclass of the vlm agent
         if not self.entered or agent.is_pathnavs or broken_tool or isinstance(error, _NOT_THE_AGENTS):
             return Outcome.INFRA_ERROR
-        return _outcome(None, finished=finished)
+        return outcome_of(None, finished=finished)
 
     def _log_failure(self, error: BaseException) -> None:
         """Keep the traceback: the author of an agent will want it."""
         lines = redacted("".join(traceback.format_exception(error)), self.secret)
         logger.debug("episode %s: %s", self.episode.key, lines)
         with contextlib.suppress(RecordError):  # a full disk is what may have gone wrong
-            self.log.append(
-                {
-                    "id": f"error:{self.recorder.attempt}",
-                    "kind": "error",
-                    "take": self.recorder.take,
-                    "traceback": lines,
-                }
-            )
+            event = {"id": f"error:{self.recorder.attempt}", "kind": "error", "take": self.recorder.take}
+            self.log.append({**event, "traceback": lines})
 
     def _write(self, result: JsonObject, outcome: Outcome) -> None:
         """Write how it ended, unless another process is at it by now; a checkpoint that is of no use any more goes."""
@@ -279,17 +295,3 @@ def _views(agent: object, *, blank: bool) -> ViewSettings:
     views = getattr(agent, "views", None)
     settings = views if isinstance(views, ViewSettings) else ViewSettings()
     return dataclasses.replace(settings, blank_images=True) if blank else settings
-
-
-def _outcome(returned: object, *, finished: bool) -> Outcome:
-    """Return the outcome that what an agent returned, and whether it reported, make together."""
-    if finished:
-        return Outcome.FORCED if returned == Outcome.FORCED else Outcome.FINISHED
-    if isinstance(returned, Outcome) and returned.is_agents and returned not in (Outcome.FINISHED, Outcome.FORCED):
-        return returned
-    return Outcome.NO_REPORT
-
-
-def sentence(error: BaseException) -> str:
-    """Return an error of pathnav's as it is, any other with its type."""
-    return str(error) if isinstance(error, PathnavError) else f"{type(error).__name__}: {error}".rstrip(": ")

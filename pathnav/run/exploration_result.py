@@ -42,6 +42,7 @@ class Found:
         schedule: K by level.
         positives: Per level bool, shape (count,): the positive tiles; None without an annotation.
         details: The stored details of every tile that the selection rests on.
+        failed_calls: Requests about the slide that failed, earlier processes included; None without a model.
     """
 
     tree: "TileTree"
@@ -50,6 +51,7 @@ class Found:
     schedule: "Schedule"
     positives: "Sequence[Flags] | None"
     details: Sequence[Mapping[str, Any] | None]
+    failed_calls: int | None = None
 
 
 def shown_tile_px(tile_px: int) -> int:
@@ -89,9 +91,11 @@ def asked(search: Search, schedule: "Schedule") -> JsonObject:
     }
 
 
-def lost(search: Search, schedule: "Schedule", outcome: str, reason: str) -> JsonObject:
+def lost(
+    search: Search, schedule: "Schedule", outcome: str, reason: str, failed_calls: int | None = None
+) -> JsonObject:
     """Return the result of a search that did not come to its end."""
-    nothing = dict.fromkeys(("tissue", "calls", "unparsed"))
+    nothing = {**dict.fromkeys(("tissue", "calls")), "failed_calls": failed_calls, "unparsed": None}
     return {
         **asked(search, schedule),
         "outcome": outcome,
@@ -122,6 +126,7 @@ def finished(search: Search, found: Found) -> JsonObject:
         "reason": None,
         "tissue": str(tree.tissue_status) if tree.min_tissue else None,
         "calls": selection.requests,
+        "failed_calls": found.failed_calls,
         "unparsed": sum(one.unparsed for one in counts),
         "levels": levels,
         **_costs(search, found.details, selection.requests),

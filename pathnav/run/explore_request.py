@@ -12,7 +12,9 @@ from typing import Any
 from pathnav.cohort.protocol import SCHEDULE
 from pathnav.errors import ConfigError, PluginError, RecordError
 from pathnav.explore.schedule import Schedule
+from pathnav.localise.outcome import Outcome
 from pathnav.model import ChatSettings
+from pathnav.model.prices import load_prices
 from pathnav.plugins import Plugin
 from pathnav.run.case import SlideSource
 from pathnav.run.description import describe_run
@@ -22,9 +24,11 @@ from pathnav.run.exploration_result import printed
 from pathnav.run.folder import EXPLORATION_FORMAT, RunFolder, kept_or_temporary
 from pathnav.run.open_slides import OpenSlides
 from pathnav.run.plugin_identity import uses_model
+from pathnav.run.progress import OnProgress, Progress
 from pathnav.run.record import JsonObject, utc_now
-from pathnav.run.runner import OnProgress, run_plan
+from pathnav.run.runner import run_plan
 from pathnav.run.scorer_choice import ScorerChoice, loaded_scorer
+from pathnav.run.stopped import Stopped
 from pathnav.run.truth import TruthSource
 
 
@@ -34,7 +38,7 @@ class Searched:
 
     Args:
         result: The `pathnav-exploration-1` object.
-        calls_now: Requests that this process made.
+        calls_now: Requests that this process made, failed ones included.
         out: The run folder, None where it was not kept.
     """
 
@@ -62,6 +66,7 @@ class ExploreRequest:
         seed: Seed of all that is drawn by chance.
         concurrency: Requests that may be in flight.
         out: Run folder; default: a temporary one that is removed.
+        prices: File of prices; default: those that come with pathnav.
     """
 
     source: SlideSource
@@ -74,6 +79,7 @@ class ExploreRequest:
     seed: int = 0
     concurrency: int = CONNECTIONS
     out: Path | None = None
+    prices: Path | None = None
 
     def run(
         self,
@@ -91,7 +97,7 @@ class ExploreRequest:
         Raises:
             PathnavError: If something in the request is wrong, a scorer that breaks its contract before it has scored a
                 tile included; nothing is written then.
-            KeyboardInterrupt: After the search was recorded as interrupted.
+            Stopped: After Ctrl-C, once the search was recorded as interrupted; a KeyboardInterrupt.
         """
         folder = RunFolder(self.out) if self.out is not None else None
         if folder is not None:
@@ -103,15 +109,32 @@ class ExploreRequest:
             choice = ScorerChoice.of(plugin, self.options, model, seed=self.seed, concurrency=self.concurrency)
             search = self._search(choice, slides, notify)
             with kept_or_temporary(folder) as home:
-                try:
-                    done = run_plan([search], home, self._description(home.path.name, search), slides, on_progress)
-                except PluginError:
-                    home.undo()
-                    raise
-                result = home.result(search.keys[0], EXPLORATION_FORMAT)
+                return self._made(search, home, slides, on_progress)
+
+    def _made(self, search: Search, home: RunFolder, slides: OpenSlides, on_progress: OnProgress) -> Searched:
+        """Run the search into a folder and return what came of it."""
+        calls_now = 0
+
+        def counted(progress: Progress) -> None:
+            nonlocal calls_now
+            calls_now = progress.calls_now
+            on_progress(progress)
+
+        key = search.keys[0]
+        try:
+            calls_now = run_plan([search], home, self._description(home.path.name, search), slides, counted).calls_now
+        except PluginError:
+            home.undo()
+            raise
+        except KeyboardInterrupt as stop:
+            result = home.result(key, EXPLORATION_FORMAT)
+            if result is None or result["outcome"] != Outcome.INTERRUPTED:
+                raise
+            raise Stopped(Searched(result, calls_now, self.out)) from stop
+        result = home.result(key, EXPLORATION_FORMAT)
         if result is None:
-            raise RecordError(f"the result of the search {search.keys[0]} is gone: something else removed it")
-        return Searched(result, done.calls_now, self.out)
+            raise RecordError(f"the result of the search {key} is gone: something else removed it")
+        return Searched(result, calls_now, self.out)
 
     def _search(self, scorer: ScorerChoice, slides: OpenSlides, notify: Callable[[str], None]) -> Search:
         facts = slides.facts(self.source)
@@ -119,7 +142,8 @@ class ExploreRequest:
             notify(f"warning: {warning}")
         self.tiles.check(slides.get(self.source))
         truth = self.truth.read(slides.get(self.source), notify)
-        return Search(self.source, facts, truth, scorer, (self.schedule,), self.tiles, self.seed, is_alone=True)
+        what = self.source, facts, truth, scorer, (self.schedule,), self.tiles, self.seed
+        return Search(*what, is_alone=True, prices=load_prices(self.prices))
 
     def _description(self, name: str, search: Search) -> JsonObject:
         """Return what `run.json` says of the search: the request as resolved, without a key."""
@@ -161,7 +185,7 @@ def explore_slide(
         tumour_classes: Its classes that are tumour.
         schedule: K at 2.5x, 10x and 40x.
         out: Run folder to keep record and scores in.
-        request: Further fields of `ExploreRequest`: scorer, options, model, tiles, seed, concurrency.
+        request: Further fields of `ExploreRequest`: scorer, options, model, tiles, seed, concurrency, prices.
 
     Returns: What `pathnav explore --json` prints.
 

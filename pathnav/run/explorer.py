@@ -1,16 +1,20 @@
 """Run one search and write down how it ended, whatever happens; a search that was stopped goes on from its scores."""
 
+import contextlib
 import functools
 import logging
+import threading
 import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pathnav.errors import EndpointUnreachable, PluginError, RunStopped, SlideError
+from pathnav.errors import EndpointUnreachable, PluginError, RecordError, RunStopped, SlideError
+from pathnav.model.terms import Terms
+from pathnav.run.calls import Calls
 from pathnav.run.caught import Failed, caught
-from pathnav.run.episode import sentence
+from pathnav.run.ending import sentence
 from pathnav.run.exploration import Search
 from pathnav.run.exploration_result import Found, details_of, finished, lost
 from pathnav.run.folder import EXPLORATION_FORMAT, RESULT_FILE, RunFolder
@@ -36,11 +40,16 @@ class Explored:
 
     Args:
         results: A `pathnav-exploration-1` object per schedule, in their order.
-        calls_now: Requests that this process made for them.
+        calls: Requests that this process made for them.
     """
 
     results: list[JsonObject]
-    calls_now: int
+    calls: Calls
+
+    @property
+    def calls_now(self) -> int:
+        """Requests that this process made, failed ones included."""
+        return self.calls.total
 
 
 class Trees:
@@ -86,6 +95,8 @@ def run_search(
     *,
     answered: bool = False,
     on_tiles: OnTiles | None = None,
+    check: Callable[[], None] = lambda: None,
+    calls: Calls | None = None,
 ) -> Explored:
     """Run a search to its end and return its results; schedules that are finished already are kept as they are.
 
@@ -100,6 +111,8 @@ def run_search(
         chat: The client of the scorer's endpoint.
         answered: Whether the endpoint has answered before in this run.
         on_tiles: Is told how far the scoring is.
+        check: Called before each request; raises `RunStopped` where the search must not go on.
+        calls: Where requests are counted: for a caller that wants to know of them whatever is raised.
 
     Raises:
         EndpointUnreachable: If the endpoint cannot be reached and never answered; no result is written.
@@ -110,17 +123,21 @@ def run_search(
     """
     kept = {schedule: kept_exploration(folder, search.key(schedule)) for schedule in search.schedules}
     due = [schedule for schedule, result in kept.items() if result is None]
-    desk = _Desk(search, folder, on_tiles)
-    made = desk.to_the_end(due, trees, chat, answered) if due else {}
-    return Explored([kept[schedule] or made[schedule] for schedule in search.schedules], desk.calls_now)
+    desk = _Desk(search, folder, on_tiles, calls or Calls())
+    asked = chat.under(Terms(check=check, on_failed=desk.note_failed)) if chat is not None else None
+    made = desk.to_the_end(due, trees, asked, answered) if due else {}
+    return Explored([kept[schedule] or made[schedule] for schedule in search.schedules], desk.calls)
 
 
 class _Desk:
     """One attempt at a search."""
 
-    def __init__(self, search: Search, folder: RunFolder, on_tiles: OnTiles | None) -> None:
-        self.search, self.folder, self.on_tiles = search, folder, on_tiles
-        self.calls_now = 0
+    def __init__(self, search: Search, folder: RunFolder, on_tiles: OnTiles | None, calls: Calls) -> None:
+        self.search, self.folder, self.on_tiles, self.calls = search, folder, on_tiles, calls
+        self._lock = threading.Lock()
+        self._counted: Callable[[], int] | None = None
+        self._failed_calls: int | None = None
+        self._embeddings: JsonObject | None = None
         self._scored = False
         self._latest: tuple[float, int] | None = None
 
@@ -142,6 +159,13 @@ class _Desk:
                 raise error
         return self._write(ended, started)
 
+    def note_failed(self, seconds: float, sentence: str) -> None:
+        """Count a request that failed with all its tries; any thread may call it, also when all is over."""
+        with self._lock, contextlib.suppress(RecordError):
+            self.calls.failed += 1
+            if self._counted is not None:
+                self._failed_calls = self._counted()
+
     @property
     def _is_unusable(self) -> bool:
         """Whether a broken contract of the scorer leaves nothing to record."""
@@ -155,13 +179,16 @@ class _Desk:
         search = self.search
         tree = trees.get(search)
         overlaps = search.truth.overlaps(tree) if search.truth else None
-        scorer = search.scorer.create(chat)
+        scorer = search.scorer.create(chat, self.folder.embeddings())
         if search.scorer.is_oracle and overlaps is not None:
             scorer.accept_truth(overlaps)  # type: ignore[attr-defined]  # the oracle's very class
         configuration = search.scorer.configured(scorer, tree.tile_px)
         positives = [positives_of(level) for level in overlaps] if overlaps else None
         clean = functools.partial(redacted, secret=search.scorer.secret)
         with ScoreStore(self.folder.scores(), clean=clean) as store:
+            if search.scorer.model is not None:
+                self._counted = functools.partial(store.add_failed, configuration, tree.fingerprint)
+                self._failed_calls = store.failed(configuration, tree.fingerprint)
             found = explore(
                 tree,
                 scorer,
@@ -171,6 +198,7 @@ class _Desk:
                 seed=search.seed,
                 progress=lambda level, done, total, calls: self._tell(tree.magnification(level), done, total, calls),
             )
+            self._embeddings = getattr(scorer, "embedding_costs", None)
             return self._results(due, tree, found, positives, (configuration, store))
 
     def _results(
@@ -184,11 +212,12 @@ class _Desk:
         results = {}
         for schedule, selection in zip(due, found.selections, strict=True):
             details = details_of(tree, selection, *stored)
-            results[schedule] = finished(self.search, Found(tree, found.table, selection, schedule, positives, details))
+            whole = Found(tree, found.table, selection, schedule, positives, details, self._failed_calls)
+            results[schedule] = finished(self.search, whole)
         return results
 
     def _tell(self, magnification: float, done: int, total: int, calls: int) -> None:
-        self.calls_now = calls
+        self.calls.answered = calls
         before, self._latest = self._latest, (magnification, done)
         self._scored |= before is not None and before[0] == magnification and before[1] < done
         if self.on_tiles is not None:
@@ -204,14 +233,16 @@ class _Desk:
             outcome, reason = "infra_error", sentence(error)
             lines = redacted("".join(traceback.format_exception(error)), self.search.scorer.secret)
             logger.debug("search of %s: %s", self.search.source.path, lines)
-        return {schedule: lost(self.search, schedule, outcome, reason) for schedule in due}
+        return {schedule: lost(self.search, schedule, outcome, reason, self._failed_calls) for schedule in due}
 
     def _write(self, results: "dict[Schedule, JsonObject]", started: float) -> "dict[Schedule, JsonObject]":
         """Write the results; `seconds` are the whole search's, whose scores all schedules share."""
-        seconds = round(time.monotonic() - started, 3)
+        costs: JsonObject = {"seconds": round(time.monotonic() - started, 3)}
+        if self._embeddings is not None:
+            costs["embeddings"] = self._embeddings
         whole = {}
         for schedule, result in results.items():
-            timed: JsonObject = redacted({**result, "seconds": seconds}, self.search.scorer.secret)
+            timed: JsonObject = redacted({**result, **costs}, self.search.scorer.secret)
             write_json_atomic(self.folder.make_episode(result["key"]) / RESULT_FILE, timed)
             whole[schedule] = timed
         return whole

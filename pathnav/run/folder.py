@@ -9,6 +9,7 @@
     NAME/episodes/KEY/checkpoint.sqlite   to resume from; gone once the outcome stands
     NAME/images/SHA256.jpg            what the model saw
     NAME/scores.sqlite                scores of tiles, shared by all explorations
+    NAME/embeddings/                  what image-text models made of windows and tiles
 """
 
 import contextlib
@@ -16,18 +17,22 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pathnav.errors import ConfigError, RecordError
 from pathnav.run.description import RUN_FORMAT, continued
 from pathnav.run.lease import LEASES, Lease, Leases
 from pathnav.run.record import ImageStore, JsonObject, read_json, write_bytes_atomic, write_json_atomic
 
+if TYPE_CHECKING:
+    from pathnav.retrieval import EmbeddingStore
+
 RESULT_FORMAT = "pathnav-result-1"
 EXPLORATION_FORMAT = "pathnav-exploration-1"
 RESULT_FILE = "result.json"
 CHECKPOINT = "checkpoint.sqlite"
 SCORES_FILE = "scores.sqlite"
+EMBEDDINGS = "embeddings"
 OLD_LOCK = "run.lock"
 """Empty; from before there were leases."""
 _DESCRIBING = "describing"
@@ -202,6 +207,12 @@ class RunFolder:
         if not path.exists() and path not in self._made:
             self._made += [path, *(path.with_name(f"{SCORES_FILE}-{tail}") for tail in ("shm", "wal"))]
         return path
+
+    def embeddings(self) -> "EmbeddingStore":
+        """Return the embeddings of windows and tiles."""
+        from pathnav.retrieval import EmbeddingStore
+
+        return EmbeddingStore(self.path / EMBEDDINGS)
 
     def undo(self) -> None:
         """Remove what this object made: for a run that turned out to be impossible before anything was learnt.

@@ -21,7 +21,7 @@ class Progress:
         seconds: Since this run began.
         model: Name of the first model that will be asked, None where none is.
         latest: Result of the latest episode, None before the first.
-        calls_now: Requests that this run's searches made.
+        calls_now: Requests that this run's searches made, failed ones included.
         tiles: While tiles are scored, which and how many, for the reader; None between.
         stopped: Why it ends before its end, as the beginning of a sentence: a guard, or an endpoint that is down.
     """

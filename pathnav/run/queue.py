@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pathnav.run.folder import RunFolder
 from pathnav.run.lease import Lease
+from pathnav.run.record import EVENTS_FILE, is_in_use
 from pathnav.run.unit import Unit, asks_model, due_keys
 
 _WAIT_S = 0.5  # how soon a waiting thread sees that the run is to end
@@ -82,6 +83,14 @@ class Queue:
             self._folder.release(held.leases)
             self._changed.notify_all()
 
+    def leave(self, held: Held) -> None:
+        """Give back what cannot be run now; it is looked at again when all else is done."""
+        with self._changed:
+            self.running.remove(held)
+            self._folder.release(held.leases)
+            self._elsewhere.append(held.unit)
+            self._changed.notify_all()
+
     def _may_begin(self) -> bool:
         """Return whether there is a first unit that need not wait for another one's answer."""
         if not self._pending:
@@ -105,6 +114,10 @@ class Queue:
         """Return whether something that others held can be run here after all, as when its process is gone."""
         before, self._elsewhere = self._elsewhere, []
         for unit in before:
-            is_free = all(self._folder.leases.is_free(key) for key in due_keys(unit, self._folder))
+            is_free = all(self._is_free(key) for key in due_keys(unit, self._folder))
             (self._pending if is_free else self._elsewhere).append(unit)
         return bool(self._pending)
+
+    def _is_free(self, key: str) -> bool:
+        """Return whether nobody holds an episode, nor has its record open, as a suspended process has."""
+        return self._folder.leases.is_free(key) and not is_in_use(self._folder.episode(key) / EVENTS_FILE)

@@ -20,8 +20,13 @@ from pathnav.run.lock import OWNER_ONLY, lock_descriptor
 from pathnav.run.redact import redacted
 
 EVENT_FORMAT = "pathnav-event-1"
+EVENTS_FILE = "events.jsonl"
 
 JsonObject = dict[str, Any]
+
+
+class LogInUse(RecordError):
+    """Raised when another process, one that was suspended perhaps, has the events of an episode open."""
 
 
 def utc_now() -> datetime:
@@ -119,6 +124,15 @@ def read_events(path: Path) -> list[JsonObject]:
     return [_parsed_event(line, path, number) for number, line in enumerate(_whole_lines(content), start=1)]
 
 
+def is_in_use(path: Path) -> bool:
+    """Return whether a log of events is open at the moment, here or in another process."""
+    try:
+        with path.open("rb") as file:
+            return not lock_descriptor(file.fileno())
+    except OSError:
+        return False
+
+
 class EventLog:
     """An append-only file of events, one JSON object a line, each flushed before `append` returns.
 
@@ -131,7 +145,8 @@ class EventLog:
         secret: A key that must not stand in the file; `[key]` stands in its place.
 
     Raises:
-        RecordError: If the file cannot be opened, another log has it open, or an earlier line is not an event of ours.
+        RecordError: If the file cannot be opened, or an earlier line is not an event of ours.
+        LogInUse: If another log has it open.
     """
 
     def __init__(self, path: Path, now: Callable[[], datetime] = utc_now, secret: str | None = None) -> None:
@@ -146,7 +161,7 @@ class EventLog:
             raise RecordError(f"{path} cannot be opened: {error.strerror or error}") from error
         try:
             if not lock_descriptor(self._file.fileno()):
-                raise RecordError(f"{path} is in use by another run")
+                raise LogInUse(f"{path} is in use by another run")
             self._take_over()
         except RecordError:
             self._file.close()

@@ -25,6 +25,7 @@ from pathnav.localise.environment import Environment
 from pathnav.localise.faces import Faces
 from pathnav.localise.final_box import final_box
 from pathnav.localise.graph import Nodes
+from pathnav.localise.hints import recalled
 from pathnav.localise.oracle import Oracle
 from pathnav.localise.outcome import Outcome
 from pathnav.localise.recorder import MemoryRecorder
@@ -32,7 +33,7 @@ from pathnav.localise.state import EpisodeState, first_state, outcome_of, restor
 from pathnav.localise.tool import DEFAULT_TOOLS, load_tools
 from pathnav.localise.views import ViewSettings
 from pathnav.run.caught import Failed, caught
-from pathnav.run.episode import sentence
+from pathnav.run.ending import sentence
 from pathnav.run.plan import Episode
 from pathnav.run.record import JsonObject
 from pathnav.run.replay_agent import recorded_agent
@@ -45,7 +46,11 @@ if TYPE_CHECKING:
     from pathnav.slide import Slide
 
 _LOOKS = ("view", "roi", "report")
-_KINDS = {"tools": (*_LOOKS, "tool"), "model": (*_LOOKS, "tool", "request", "reply")}
+_KINDS = {
+    "tools": (*_LOOKS, "tool"),
+    "model": (*_LOOKS, "tool", "request", "reply", "hints"),
+    "agent": (*_LOOKS, "retrieval"),
+}
 _VIEW_OPTIONS = ("guides", "view_px", "jpeg_quality")
 _ANSWER = ("box", "reported", "draws", "conclusion", "confidence", "iou", "hit_share", "iou_fallback")
 
@@ -133,6 +138,8 @@ class _Replay:
         tools = load_tools([*DEFAULT_TOOLS, *settings.get("tools", ())])
         faces = Faces(tools, Coordinates.of(model.settings.profile))
         nodes = Nodes(environment, Conversation(model.as_client(), self.recorder), faces)
+        if (hints := self.record.event("hints")) is not None:
+            recalled(environment, hints)
         state: EpisodeState = {**first_state(), **nodes.brief(first_state())}  # type: ignore[typeddict-item]
         for turn, reply in enumerate(self.record.of_kind("reply")):
             request = self.record.event(f"request:{turn}") or {}

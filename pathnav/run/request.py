@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from pathnav.errors import ConfigError, RecordError
+from pathnav.localise.outcome import Outcome
 from pathnav.localise.vlm import VlmAgent
 from pathnav.model import ChatSettings
+from pathnav.model.prices import load_prices
 from pathnav.plugins import Plugin
 from pathnav.run.agent_choice import AgentChoice, loaded
 from pathnav.run.case import Case, SlideSource
@@ -25,6 +27,7 @@ from pathnav.run.question import Question
 from pathnav.run.record import JsonObject, utc_now
 from pathnav.run.result import printed, query_facts
 from pathnav.run.runner import OnProgress, run_plan
+from pathnav.run.stopped import Stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,10 @@ class Located:
     case: Case
     out: Path | None
 
+    def printed(self) -> dict[str, Any]:
+        """Return the object that `locate --json` prints."""
+        return printed(self.result, str(self.out) if self.out else None)
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -54,6 +61,7 @@ class Request:
         model: The chat endpoint of an agent that asks one; default: the offline stub.
         seed: Seed of all that is drawn by chance.
         out: Run folder; default: a temporary one that is removed.
+        prices: File of prices; default: those that come with pathnav.
     """
 
     source: SlideSource
@@ -63,6 +71,7 @@ class Request:
     model: ChatSettings | None = None
     seed: int = 0
     out: Path | None = None
+    prices: Path | None = None
 
     def run(self, slides: OpenSlides, on_progress: OnProgress = lambda progress: None) -> Located:
         """Ask, and return what came of it.
@@ -73,7 +82,7 @@ class Request:
 
         Raises:
             PathnavError: If something in the request is wrong; nothing is written then.
-            KeyboardInterrupt: After the episode was recorded as interrupted.
+            Stopped: After Ctrl-C, once the episode was recorded as interrupted; a KeyboardInterrupt.
         """
         folder = RunFolder(self.out) if self.out is not None else None
         if folder is not None:
@@ -83,9 +92,16 @@ class Request:
             raise ConfigError(f"agent {plugin.name!r} asks no model: leave out --model, or name an agent that asks one")
         with endpoint(self.model, needed=uses_model(plugin)) as model:
             agent = AgentChoice.of(plugin, self.options, model)
-            episode = Episode(self.question.pose(self.source, slides), agent, self.seed)
+            case = self.question.pose(self.source, slides)
+            episode = Episode(case, agent, self.seed, prices=load_prices(self.prices))
             with kept_or_temporary(folder) as home:
-                run_plan([episode], home, self._description(home.path.name, episode), slides, on_progress)
+                try:
+                    run_plan([episode], home, self._description(home.path.name, episode), slides, on_progress)
+                except KeyboardInterrupt as stop:
+                    result = home.result(episode.key)
+                    if result is None or result["outcome"] != Outcome.INTERRUPTED:
+                        raise
+                    raise Stopped(Located(result, case, self.out)) from stop
                 result = home.result(episode.key)
         if result is None:
             raise RecordError(f"the result of episode {episode.key} is gone: something else removed it")
@@ -120,6 +136,7 @@ def locate(
     model: ChatSettings | None = None,
     seed: int = 0,
     out: str | Path | None = None,
+    prices: str | Path | None = None,
     **question: Any,
 ) -> dict[str, Any]:
     """Ask one agent one question about one slide.
@@ -133,6 +150,7 @@ def locate(
         model: The chat endpoint; default: the offline stub, for agents that ask one.
         seed: Seed of all that is drawn by chance.
         out: Run folder to keep the record in.
+        prices: File of prices; default: those that come with pathnav.
         question: Further fields of `Question`: region, target_size, budget, or tree and query_id.
 
     Returns: What `pathnav locate --json` prints.
@@ -141,8 +159,8 @@ def locate(
         PathnavError: If something in it is wrong; nothing is written then.
     """
     source = slide if isinstance(slide, SlideSource) else SlideSource(str(slide))
-    place = None if out is None else Path(out)
+    place, price_file = (None if path is None else Path(path) for path in (out, prices))
     asked = Question(finding, magnification, **question)
     with OpenSlides() as slides:
-        located = Request(source, asked, agent, options or {}, model, seed, place).run(slides)
-    return printed(located.result, None if located.out is None else str(located.out))
+        located = Request(source, asked, agent, options or {}, model, seed, place, price_file).run(slides)
+    return located.printed()

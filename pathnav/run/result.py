@@ -67,6 +67,7 @@ def result_of(
         **dataclasses.asdict(scores),
         **_looks(environment, recorder),
         **_costs(episode, recorder),
+        **_embeddings(episode, environment),
     }
 
 
@@ -125,13 +126,14 @@ def _answer(report: Report | None, case: Case) -> JsonObject:
 
 def _looks(environment: Environment | None, recorder: RunRecorder) -> JsonObject:
     """Return what was looked at, and how much of an image could not be decoded at worst."""
-    rois = environment.rois if environment else ()
-    shown = [*recorder.events("view"), *recorder.events("roi")]
+    looks = recorder.events("roi")
+    rois = [roi.box.as_list() for roi in environment.rois] if environment else [event["box"] for event in looks]
+    shown = [*recorder.events("view"), *looks]
     return {
-        "rois": [roi.box.as_list() for roi in rois],
+        "rois": rois,
         "rois_used": len(rois),
-        "steps": environment.steps if environment else 0,
-        "examined_mm2": round(environment.examined_mm2, 6) if environment else 0.0,
+        "steps": environment.steps if environment else len(rois),
+        "examined_mm2": round(environment.examined_mm2, 6) if environment else None if rois else 0.0,
         "unreadable_share": max((event.get("unreadable_share", 0.0) for event in shown), default=0.0),
     }
 
@@ -152,6 +154,13 @@ def _costs(episode: Episode, recorder: RunRecorder) -> JsonObject:
         "bytes_sent": costs.bytes_sent,
         **cost_fields(model, costs.calls, costs.tokens, episode.prices),
     }
+
+
+def _embeddings(episode: Episode, environment: Environment | None) -> JsonObject:
+    """Return what the embeddings of windows cost, for an agent that asked for any."""
+    if environment is None or not episode.agent.unbudgeted or environment.survey.embedding_costs is None:
+        return {}
+    return {"embeddings": environment.survey.embedding_costs}
 
 
 def printed(result: JsonObject, out: str | None) -> dict[str, Any]:

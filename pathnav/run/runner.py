@@ -1,6 +1,7 @@
 """Run a plan: keep what is finished, run the rest, say how far it is."""
 
 import contextlib
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,9 +17,12 @@ from pathnav.run.manner import Manner
 from pathnav.run.open_slides import OpenSlides
 from pathnav.run.progress import OnProgress, Progress
 from pathnav.run.queue import Held, Queue
+from pathnav.run.record import LogInUse
 from pathnav.run.unit import Unit, asks_model, chosen_model, due_keys, size
 
 __all__ = ["Manner", "OnProgress", "Progress", "Unit", "chosen_model", "run_plan"]
+
+logger = logging.getLogger(__name__)
 
 
 def run_plan(
@@ -77,6 +81,7 @@ class _Run:
         self.begin = Progress(planned, planned - sum(count for _, count in left), model=name)
         self.queue = Queue(due, folder, lambda: clients.has_answered(self.first_model), self._is_over)
         self.crew: Crew | None = None
+        self._has_left = False
 
     def to_the_end(self, slides: OpenSlides, on_progress: OnProgress) -> Progress:
         """Run what is due."""
@@ -109,6 +114,11 @@ class _Run:
             except EndpointUnreachable as error:
                 self.clients.stop(error)
                 raise
+            except LogInUse as error:
+                if self.manner.workers is None:
+                    raise
+                self._leave(held, error)
+                return
             self.queue.done(held)
 
         if self.manner.workers is None:
@@ -117,6 +127,13 @@ class _Run:
             return
         self.crew = Crew(self.queue, run, self.clients.stop)
         self.crew.work(self.manner.workers, self.manner.on_draining)
+
+    def _leave(self, held: Held, error: LogInUse) -> None:
+        """Leave an episode to a process that has lost its lease, but not its hold on the record."""
+        level = logging.DEBUG if self._has_left else logging.WARNING
+        self._has_left = True
+        logger.log(level, "%s: left to it for now; the rest goes on", error)
+        self.queue.leave(held)
 
     def _is_over(self) -> bool:
         """Return whether nothing more is to be begun."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pathnav.cohort.limits import check_concurrency
 from pathnav.errors import ConfigError, PluginError
 from pathnav.explore.oracle import OracleScorer
 from pathnav.explore.scorer import Scorer, ScorerConfiguration
@@ -15,6 +16,7 @@ from pathnav.run.plugin_identity import code_of, package_of, resolved, settings_
 
 if TYPE_CHECKING:
     from pathnav.model import ChatClient, ChatSettings
+    from pathnav.retrieval import EmbeddingStore
 
 WORKERS_PER_CONNECTION = 1.5
 """Threads read and encode while others wait: 24 for 16 connections keep an endpoint busy that takes 100 ms."""
@@ -59,8 +61,7 @@ class ScorerChoice:
             PluginError: If there is no such scorer, or it does not take the options.
             ConfigError: If an option has no legal value, or the scorer needs a model and none is given.
         """
-        if concurrency < 1:
-            raise ConfigError(f"concurrency must be a whole number of at least 1, got {concurrency}")
+        check_concurrency(concurrency)
         plugin = loaded_scorer(scorer)
         needs_model = uses_model(plugin)
         if needs_model and model is None:
@@ -99,8 +100,8 @@ class ScorerChoice:
         """Threads that read, encode and ask."""
         return max(1, round(self.concurrency * WORKERS_PER_CONNECTION))
 
-    def create(self, chat: "ChatClient | None") -> Scorer:
-        """Return a fresh scorer, with the client of its endpoint where it asks one.
+    def create(self, chat: "ChatClient | None", embeddings: "EmbeddingStore | None" = None) -> Scorer:
+        """Return a fresh scorer, with the client of its endpoint where it asks one, and a place for embeddings.
 
         Raises:
             PluginError: If the class does not take the options, or cannot be given a client.
@@ -112,6 +113,8 @@ class ScorerChoice:
             if not callable(accept):
                 raise PluginError(f"scorer {self.name!r} asks a model but has no method accept_chat(chat, workers)")
             accept(chat, self.workers)
+        if embeddings is not None and callable(keep := getattr(scorer, "accept_embeddings", None)):
+            keep(embeddings)
         return scorer
 
     def configured(self, scorer: Scorer, tile_px: int) -> ScorerConfiguration:

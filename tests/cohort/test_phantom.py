@@ -13,14 +13,14 @@ import pytest
 import shapely
 import tiffslide
 
-from pathnav.cohort.phantom import PhantomFiles, make_phantom
+from pathnav.cohort.phantom import PhantomFiles, make_phantom, phantom_files
 from pathnav.cohort.phantom_palette import streams
 from pathnav.cohort.phantom_render import render
 from pathnav.cohort.phantom_scene import Scene, compose
 from pathnav.cohort.phantom_stamps import Nucleus
 from pathnav.errors import ConfigError
 from pathnav.slide import MppSource, open_slide
-from support.phantoms import annotated
+from support.phantoms import annotated, phantom
 
 ODD_SIDE = 1100  # neither whole tiles nor whole pixels of the coarser levels
 
@@ -35,22 +35,23 @@ def contents(files: PhantomFiles) -> list[bytes]:
     return [path.read_bytes() for path in (files.slide, files.annotation, files.tree)]
 
 
-def test_the_same_seed_gives_the_same_bytes_whatever_the_number_of_threads(tmp_path: Path) -> None:
-    made = []
-    for threads in (1, 3):
-        folder = tmp_path / str(threads)
-        folder.mkdir()
-        made.append(contents(make_phantom(folder / "a.tiff", seed=5, side=ODD_SIDE, threads=threads)))
-    assert made[0] == made[1]
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> PhantomFiles:
+    """Return a phantom of an odd side, drawn by three threads."""
+    return make_phantom(tmp_path_factory.mktemp("odd") / "odd.tif", seed=5, side=ODD_SIDE, threads=3)
 
 
-def test_another_seed_gives_another_slide(tmp_path: Path) -> None:
-    first, second = (make_phantom(tmp_path / f"{seed}.tiff", seed=seed, side=1024) for seed in (1, 2))
+def test_the_same_seed_gives_the_same_bytes_whatever_the_number_of_threads(odd: PhantomFiles, tmp_path: Path) -> None:
+    assert contents(make_phantom(tmp_path / odd.slide.name, seed=5, side=ODD_SIDE, threads=1)) == contents(odd)
+
+
+def test_another_seed_gives_another_slide(phantom_folder: Path) -> None:
+    first, second = (phantom(phantom_folder, seed, 1024) for seed in (0, 1))
     assert all(one != other for one, other in zip(contents(first), contents(second), strict=True))
 
 
-def test_both_readers_see_the_scale_and_every_level(tmp_path: Path) -> None:
-    path = make_phantom(tmp_path / "odd.tif", side=ODD_SIDE).slide
+def test_both_readers_see_the_scale_and_every_level(odd: PhantomFiles) -> None:
+    path = odd.slide
     with openslide.OpenSlide(path) as slide:
         assert slide.level_dimensions == ((1100, 1100), (275, 275), (69, 69))
         assert slide.properties["openslide.vendor"] == "generic-tiff"
@@ -176,9 +177,11 @@ def test_a_file_that_is_no_phantoms_is_never_replaced(tmp_path: Path, suffix: st
     assert list(tmp_path.iterdir()) == [mine]
 
 
-def test_a_phantom_may_be_drawn_anew(tmp_path: Path) -> None:
-    first = make_phantom(tmp_path / "a.tiff", side=1024).slide.read_bytes()
-    assert make_phantom(tmp_path / "a.tiff", side=1024, seed=1).slide.read_bytes() != first
+def test_a_phantom_may_be_drawn_anew(phantom_folder: Path, tmp_path: Path) -> None:
+    first, anew = phantom(phantom_folder, 0, 1024), phantom_files(tmp_path / "a.tiff")
+    for was, now in ((first.slide, anew.slide), (first.annotation, anew.annotation), (first.tree, anew.tree)):
+        now.write_bytes(was.read_bytes())
+    assert make_phantom(anew.slide, side=1024, seed=1).slide.read_bytes() != first.slide.read_bytes()
 
 
 @pytest.mark.parametrize("path", ["", ".", "/"])

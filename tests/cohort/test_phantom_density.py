@@ -54,7 +54,7 @@ def check(files: PhantomFiles, tile_px: int) -> None:
     assert 0.75 <= auroc(scores, positive) <= 0.95
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_nuclear_density_alone_finds_tumour_tiles_but_not_too_well(seed: int, phantom_folder: Path) -> None:
     check(phantom(phantom_folder, seed, 4096), tile_px=64)
 

@@ -111,6 +111,13 @@ def test_a_users_region_is_cut_to_the_slide(slide: Slide) -> None:
             {"region": [2000, 0, 9, 9]},
             r"region \[2000, 0, 9, 9\] lies outside the slide, whose area is \[0, 0, 2000, 1600\]",
         ),
+        ({"region": [0, 0, 0.5, 9]}, "region must be at least 1 px wide and high, got 0.5 x 9"),
+        (
+            {"region": [1999.25, 0, 9, 9]},
+            r"the part of region \[1999.25, 0, 9, 9\] that lies on the slide must be at least 1 px wide and high, got",
+        ),
+        ({"target_size": [9, 0.5]}, "target size must be at least 1 px wide and high, got 9 x 0.5"),
+        ({"budget": 100_001}, "budget must be at most 100,000 ROIs, got 100001"),
         ({"target_size": [0, 9]}, "target size must be positive, got 0 x 9"),
         ({"target_size": [9]}, "target size must be two numbers w,h in level-0 pixels, got 1"),
         ({"budget": 0}, "budget must be at least 1 ROI, got 0"),

@@ -35,6 +35,15 @@ def test_other_budgets_are_refused(budget: Any, tmp_path: Path) -> None:
     assert line.startswith("localise.budget: must be ")
 
 
+def test_numbers_that_no_one_can_mean_are_refused_as_on_the_command_line(tmp_path: Path) -> None:
+    budget = plain(localise={"agents": ["random"], "budget": [5, 3, 100_001]})
+    said = complaints(tmp_path / "a.yaml", budget)
+    assert said == ["localise.budget: budget must be at most 100,000 ROIs, got 100001"]
+    many = plain(model={"name": "m", "base_url": "http://127.0.0.1:9/v1", "concurrency": 1025})
+    said = complaints(tmp_path / "b.yaml", many)
+    assert said == ["model.concurrency: concurrency must be at most 1,024, got 1025"]
+
+
 def test_a_sweep_that_holds_a_budget_twice_is_refused(tmp_path: Path) -> None:
     localise = {"agents": ["random"], "budget": {"sweep": ["base", [10, 7, 5]]}}
     assert complaints(tmp_path / "s.yaml", plain(localise=localise)) == [

@@ -9,7 +9,9 @@ from pathnav.explore import TileTree
 from pathnav.geometry import Box
 from pathnav.slide import open_slide
 from support.blot_slide import write_blot_slide
-from support.phantoms import phantom
+from support.phantoms import phantom, phantom_folder
+
+__all__ = ["phantom_folder", "tiles_of", "tissue_path", "tree"]
 
 WIDTH, HEIGHT = 2048, 1536
 
@@ -27,8 +29,7 @@ def tree(tissue_path: Path) -> Iterator[TileTree]:
 
 
 @pytest.fixture(scope="session")
-def tiles_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TileTree]:
+def tiles_of(phantom_folder: Path) -> Iterator[TileTree]:
     """A phantom of 2,048 px in tiles of 96 px: no level divides it, so that every level has cut edge tiles."""
-    files = phantom(tmp_path_factory.mktemp("vlm"))
-    with open_slide(files.slide) as slide:
+    with open_slide(phantom(phantom_folder).slide) as slide:
         yield TileTree(slide, 96, min_tissue=0)

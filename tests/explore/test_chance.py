@@ -23,7 +23,7 @@ from pathnav.explore.nesting import Nesting
 from pathnav.explore.scores import Flags, ScoreTable
 
 SCHEDULE = Schedule((4, 3, 2))
-SEEDS = 300
+SEEDS = 150
 
 
 def truth(tree: TileTree) -> list[Flags]:

@@ -51,7 +51,7 @@ with open_slide(slide, mpp=0.25) as opened, ScoreStore(store) as scores:
 """
 
 
-@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize("streams", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_two_live_processes_score_no_tile_twice_and_each_scores_some(
     tissue_path: Path, tree: TileTree, tmp_path: Path, streams: bool
 ) -> None:

@@ -1,6 +1,8 @@
 """Live searches: each tile is scored once, whatever asks for it, and never again once it is stored."""
 
+import signal
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -244,3 +246,29 @@ def test_a_policy_of_another_kind_searches_is_stored_and_is_replayed(tree: TileT
     assert len(scorer.asked) == len(set(scorer.asked)), "tiles that both policies want are scored once"
     again = replay(tree, ScorerConfiguration.of(scorer, tree.tile_px), policies, store=store)
     assert [kept(s) for s in again.selections] == [kept(frontier), kept(top_k)]
+
+
+class Detailed(Noting):
+    """Answers with a list whose scores have a detail."""
+
+    def score(self, tiles: Sequence[TileImage]) -> list[TileScore]:
+        return [replace(one, detail={"text": "well"}) for one in super().score(tiles)]
+
+
+def test_ctrl_c_while_a_list_is_written_loses_none_of_it(tree: TileTree, tmp_path: Path) -> None:
+    presses = iter([signal.SIGINT])
+
+    def press(detail: Any) -> Any:  # called within the write
+        if (number := next(presses, None)) is not None:
+            signal.raise_signal(number)
+        return detail
+
+    scorer = Detailed()
+    with ScoreStore(tmp_path / "scores.sqlite", clean=press) as store:
+        with pytest.raises(KeyboardInterrupt):
+            explore(tree, scorer, SWEEP, store=store)
+        assert len(scorer.batches) == 1, "it is no longer put off when the list is written"
+        again = Noting()
+        explore(tree, again, SWEEP, store=store)
+    assert not set(scorer.asked) & set(again.asked)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -1,6 +1,7 @@
 """Scores that are stored when they come: whatever fails, no answer that arrived is asked for again."""
 
 import hashlib
+import json
 import os
 import signal
 import sqlite3
@@ -19,7 +20,7 @@ from support.chat_server import Answer, ChatServer, Request, failure, say
 from support.exploring import WORKERS, detail, distinct, scoring, sent_jpeg
 from support.phantoms import phantom
 
-WAIT_S = 60
+WAIT_S, SOON_S = 60, 30
 
 
 class Gauge:
@@ -108,8 +109,49 @@ def stored(path: Path) -> int:
     return int(count)
 
 
-def test_after_ctrl_c_nothing_is_begun_and_answers_under_way_are_stored(tmp_path: Path) -> None:
-    files, out = phantom(tmp_path), tmp_path / "out"
+EXPLORE = [sys.executable, "-c", "import sys; from pathnav.cli import main; sys.exit(main(sys.argv[1:]))", "explore"]
+
+
+def test_after_ctrl_c_within_a_write_what_waits_to_be_written_is_stored(phantom_folder: Path, tmp_path: Path) -> None:
+    files, out = phantom(phantom_folder), tmp_path / "out"
+    lock, held, answered = threading.Lock(), threading.Event(), []
+
+    def answer(request: Request) -> Answer:
+        with lock:
+            answered.append(request)
+            number = len(answered)
+        assert number <= 4 or held.wait(SOON_S)  # the four tiles at 2.5x come at once, the others to a locked store
+        if number > 4 + 10:
+            time.sleep(SOON_S)
+        return say("Yes 73")
+
+    with ChatServer(answer) as server:
+        options = ("--tile-px", "96", "--min-tissue", "0", "--concurrency", "4", "--out", str(out))
+        command = [*EXPLORE, str(files.slide), *options, "--model", "any", "--base-url", server.base_url]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            while len(answered) < 5 or stored(out / "scores.sqlite") < 4:
+                assert process.poll() is None
+                time.sleep(0.02)
+            other = sqlite3.connect(out / "scores.sqlite", isolation_level=None, timeout=SOON_S)
+            other.execute("BEGIN IMMEDIATE")
+            held.set()
+            while len(answered) < 4 + 10 + 4:  # fourteen are answered, four are under way for ever
+                assert process.poll() is None
+                time.sleep(0.02)
+            os.kill(process.pid, signal.SIGINT)
+            time.sleep(0.2)
+            other.execute("ROLLBACK")
+            other.close()
+            assert process.wait(SOON_S) == 130
+        finally:
+            process.kill()
+            process.communicate()
+    assert stored(out / "scores.sqlite") == 4 + 10
+
+
+def test_after_ctrl_c_nothing_is_begun_and_answers_under_way_are_stored(phantom_folder: Path, tmp_path: Path) -> None:
+    files, out = phantom(phantom_folder), tmp_path / "out"
     is_stopped, is_full, lock = threading.Event(), threading.Event(), threading.Lock()
     begun: list[float] = []
     answered = []
@@ -129,10 +171,9 @@ def test_after_ctrl_c_nothing_is_begun_and_answers_under_way_are_stored(tmp_path
         return say("Yes 73")
 
     with ChatServer(answer) as server:
-        source = "import sys; from pathnav.cli import main; sys.exit(main(sys.argv[1:]))"
-        options = ("--tile-px", "96", "--min-tissue", "0", "--concurrency", "4", "--out", str(out))
+        options = ("--tile-px", "96", "--min-tissue", "0", "--concurrency", "4", "--out", str(out), "--json")
         address = ("--model", "any", "--base-url", server.base_url)
-        command = [sys.executable, "-c", source, "explore", str(files.slide), *options, *address]
+        command = [*EXPLORE, str(files.slide), *options, *address]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
             while not is_full.wait(0.1):
@@ -146,6 +187,7 @@ def test_after_ctrl_c_nothing_is_begun_and_answers_under_way_are_stored(tmp_path
             assert time.monotonic() - stopped < 20
         finally:
             process.kill()
-            process.communicate()
+            printed = json.loads(process.communicate()[0])
+        assert (printed["outcome"], printed["calls"], printed["calls_now"]) == ("interrupted", None, 7)
         assert len(begun) <= 6 + 6, "what waits for a connection has been begun; nothing else is"
         assert stored(out / "scores.sqlite") == len(answered) == 7

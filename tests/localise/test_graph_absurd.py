@@ -54,7 +54,7 @@ def test_absurd_boxes_are_taken_or_refused_and_never_break_the_episode(
     assert played.outcome is Outcome.FINISHED
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.text(max_size=30) | st.recursive(st.none() | st.integers() | st.floats() | st.text(), st.lists).map(json.dumps)
 )

@@ -112,7 +112,10 @@ def test_draws_that_are_not_written_out_stay_as_recorded(run: Path) -> None:
         path.write_text(path.read_text().replace('"draw_boxes": [', '"draw_boxes": null, "other": ['))
     said = again(run)
     assert said.differences == ()
-    assert any("lack the draws of the report" in line for line in said.lacking)
+    (line,) = said.lacking
+    keys = [one.key for one in load_run(run).results if one.agent == "random"]
+    assert "lack the draws of the report, of which up to 1,000 are written out" in line
+    assert all(f"random {key}" in line for key in keys)
 
 
 def test_what_nobody_knows_stays_unknown(tmp_path: Path) -> None:
@@ -130,3 +133,22 @@ def test_rates_of_a_search_follow_from_its_counts(bench: Bench, pathnav: Command
     (line,) = again(out).differences
     assert "2.5x, unconditional_hit: recorded 0.123, now " in line
     assert again(write_run(tmp_path / "run", [exploration(counts=None)])).differences == ()
+
+
+def test_a_rescoring_of_nothing_says_so_and_is_no_success(bench: Bench, pathnav: Command) -> None:
+    out = bench.folder / "out"
+    assert pathnav(*bench.words("--agent", "random", "--out", out)).code == 0
+    said = pathnav("report", out, "--rescore")
+    assert (said.code, said.sentences[-1][:18]) == (1, "rescored: nothing;")
+    assert pathnav("report", out).out == said.out
+
+
+def test_a_rescoring_tells_how_many_scores_it_made(run: Path, pathnav: Command) -> None:
+    edit(run, with_whole)
+    said = pathnav("report", run, "--rescore")
+    count = again(run).n_scores
+    assert count > 20
+    assert (said.code, said.sentences[-1]) == (
+        0,
+        f"rescored: all {count} scores that were made anew are the recorded ones",
+    )

@@ -92,6 +92,19 @@ def test_permutation_p_equals_enumeration_of_all_sign_flips() -> None:
     assert found == pytest.approx(exact_flips(differences, SLIDES), abs=0.02)
 
 
+@given(st.lists(st.integers(-64, 64), min_size=1, max_size=9), st.integers(1, 9))
+def test_permutation_p_of_few_slides_is_exact_whatever_the_seed(parts: list[int], count: int) -> None:
+    differences, slides = [part / 64 for part in parts], [str(place % count) for place in range(len(parts))]
+    first, second = (paired_permutation_p(differences, slides, seed=seed) for seed in (0, 1))
+    assert first == second == pytest.approx(exact_flips(differences, slides), abs=1e-12)
+
+
+def test_as_many_patterns_as_flips_are_all_gone_through_and_more_are_drawn() -> None:
+    differences, slides = [0.1] * 5, list("abcde")
+    assert paired_permutation_p(differences, slides, flips=32) == 2 / 32
+    assert {paired_permutation_p(differences, slides, flips=31, seed=seed) for seed in range(9)} != {2 / 32}
+
+
 def test_permutation_p_agrees_with_scipy() -> None:
     differences = np.random.default_rng(5).normal(0.15, 0.4, 30)
     theirs = stats.permutation_test(

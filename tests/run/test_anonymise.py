@@ -3,8 +3,10 @@
 import hashlib
 import io
 import json
+import shutil
 import socket
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,11 @@ import pytest
 import yaml
 from PIL import Image
 
+from pathnav.cli import main
 from pathnav.errors import ConfigError, RecordError
 from pathnav.report.summary import make_report
 from pathnav.run.anonymise import anonymise_run
+from pathnav.run.lease import machine
 from pathnav.run.names_of_run import Names, names_of
 from pathnav.run.replay import replay_episode
 from support.chat_server import Answer, ChatServer, Request, call, calls, failure
@@ -50,13 +54,14 @@ def answer(request: Request) -> Answer:
     return call("finish_and_report", {"conclusion": said, "bbox": [300, 300, 200, 200], "confidence": 0.5})
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pathnav: Command) -> Path:
-    """Run both modes in a folder full of names, on a machine with a name."""
-    folder = tmp_path / "home" / "zebulon" / "Saint Placebo"
+HOME, MACHINE = ("home", "zebulon", "Saint Placebo"), "placebo-ws17.example.org"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run both modes in a folder full of names, on a machine with a name; return the folder."""
+    folder = tmp_path_factory.mktemp("made").joinpath(*HOME)
     folder.mkdir(parents=True)
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(socket, "gethostname", lambda: "placebo-ws17.example.org")
     write_slide(folder / SLIDE)
     write_json(folder / "biopsy-Dulcinea.json", tree_document(SLIDE))
     (folder / "rocinante.py").write_text(AGENT)
@@ -68,13 +73,32 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pathnav: Command) -> Pa
         "localise": {"agents": ["vlm", "random", "rocinante.py:Tells"], "magnifications": [10]},
         "explore": {"scorers": ["random", {"vlm": {}}], "tile_px": 64},
     }
-    path = folder / "rocinante-study.yaml"
+    path, out = folder / "rocinante-study.yaml", folder / "runs" / "dulcinea"
     path.write_text(yaml.safe_dump(scenario))
-    out = folder / "runs" / "dulcinea"
-    with ChatServer(answer) as server:
-        said = pathnav("run", path, "--out", out, "--model", "m", "--base-url", server.base_url)
-    assert said.code == 1, said.err  # the searches of the model are lost
-    return out
+    with ChatServer(answer) as server, pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(socket, "gethostname", lambda: MACHINE)
+        code = main(["run", str(path), "--out", str(out), "--model", "m", "--base-url", server.base_url])
+    assert code == 1, "the searches of the model are lost"
+    return folder
+
+
+@pytest.fixture(autouse=True, scope="module")
+def name_of_the_machine_is_asked_anew() -> Iterator[None]:
+    """Let no test after these take the planted name for the machine's."""
+    machine.cache_clear()
+    yield
+    machine.cache_clear()
+
+
+@pytest.fixture
+def run(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the run in a copy of the folder, which is worked in, on the same machine."""
+    folder = tmp_path.joinpath(*HOME)
+    shutil.copytree(made, folder)
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(socket, "gethostname", lambda: MACHINE)
+    return folder / "runs" / "dulcinea"
 
 
 def leaks(folder: Path) -> list[str]:

@@ -78,10 +78,10 @@ def test_the_failure_of_a_users_agent_is_not_tried_again(bench: Bench) -> None:
 
 
 def test_an_endpoint_that_fails_for_good_is_not_scored_and_is_tried_again(bench: Bench) -> None:
-    with ChatServer([failure(401, "no such key")]) as server:
+    with ChatServer([failure(402, "no money")]) as server:
         lost = ask(bench, "vlm", model=endpoint(server))
     assert lost["outcome"] == "infra_error"
-    assert "401" in lost["reason"]
+    assert "402" in lost["reason"]
     assert (lost["iou"], lost["iou_fallback"], lost["box"]) == (None, None, None)
     with ChatServer([call("finish_and_report", REPORT)]) as server:
         found = ask(bench, "vlm", model=endpoint(server))
@@ -157,3 +157,34 @@ def test_seconds_add_up_over_attempts_without_the_time_between() -> None:
     log = [event("start", 0), event("roi", 4), event("start", 20), event("roi", 21), event("start", 40)]
     assert seconds_before(log) == 5
     assert seconds_before([]) == 0
+
+
+DAMAGING = """
+from pathnav.geometry import Box
+
+
+class Agent:
+    def run(self, environment):
+        environment.extract_roi(Box.centred(environment.query.region.centre, 64, 64))
+        {damage}
+        environment.report(environment.query.region)
+"""
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "environment._rois = None",
+        "environment._report = 7; return",
+        "environment._slide = None",
+        "environment.__dict__.clear(); return",
+        "environment._survey = 3",
+    ],
+)
+def test_an_agent_that_damages_its_environment_fails_by_itself(bench: Bench, damage: str) -> None:
+    path = bench.folder / "damaging.py"
+    path.write_text(DAMAGING.replace("{damage}", damage), encoding="utf-8")
+    result = ask(bench, f"{path}:Agent")
+    assert (result["outcome"], result["box"], result["iou"]) == ("no_report", None, 0.0)
+    assert "damaged its environment" in result["reason"]
+    assert (result["rois_used"], result["rois"]) == (1, [[668, 568, 64, 64]])

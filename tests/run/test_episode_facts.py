@@ -22,7 +22,7 @@ from support.trees import tree_document, write_json, write_slide
 
 def test_a_server_that_repeats_the_key_does_not_bring_it_into_any_file(bench: Bench) -> None:
     key = "sk-very-secret"
-    with ChatServer([failure(401, f"Incorrect API key provided: {key}.")]) as server:
+    with ChatServer([say("hm"), failure(401, f"Incorrect API key provided: {key}.")]) as server:
         lost = ask(bench, "vlm", model=replace(endpoint(server), api_key=key))
     assert (lost["outcome"], "[key]" in lost["reason"]) == ("infra_error", True)
     (error,) = [event for event in events(bench.folder / "out") if event["kind"] == "error"]
@@ -72,7 +72,7 @@ def test_what_fails_before_the_agent_runs_is_not_the_agents(bench: Bench) -> Non
 
         def __init__(self) -> None:
             type(self).made += 1
-            if self.made > 2:
+            if self.made > 1:
                 raise ZeroDivisionError("not again")
 
         def run(self, environment: Environment) -> None:

@@ -156,7 +156,7 @@ class Scores:
 '''
 
 ECHOES = {
-    "refused": lambda: failure(401, f"Incorrect API key provided: {KEY}"),
+    "refused": lambda: failure(402, f"Incorrect API key provided: {KEY}"),
     "broken": lambda: html(400, f"<html>{KEY}</html>"),
     "said": lambda: calls(("extract_roi", f'{{"x": "{KEY}"'), (KEY, {}), content=f"my key is {KEY}"),
     "report": lambda: call("finish_and_report", {"conclusion": KEY, "bbox": [300, 300, 99, 99], "confidence": KEY}),

@@ -90,7 +90,7 @@ def undisturbed(bench: Bench, pathnav: Command, tmp_path: Path) -> dict[str, dic
     return found
 
 
-@pytest.mark.parametrize("turn", range(len(TURNS)))
+@pytest.mark.parametrize("turn", [0, *(pytest.param(turn, marks=pytest.mark.slow) for turn in (1, 2)), len(TURNS) - 1])
 def test_killed_while_a_turn_waits_for_its_answer(
     bench: Bench, pathnav: Command, tmp_path: Path, undisturbed: dict[str, dict[str, Any]], turn: int
 ) -> None:
@@ -114,7 +114,9 @@ def test_killed_while_a_turn_waits_for_its_answer(
     assert again == len(TURNS) - turn, "no answer that was recorded is asked for again"
 
 
-@pytest.mark.parametrize("count", range(1, 16, 2))
+@pytest.mark.parametrize(
+    "count", [pytest.param(count, marks=[pytest.mark.slow] if count % 4 == 3 else []) for count in range(1, 16, 2)]
+)
 def test_killed_after_any_event(
     bench: Bench, pathnav: Command, tmp_path: Path, undisturbed: dict[str, dict[str, Any]], count: int
 ) -> None:

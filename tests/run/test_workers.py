@@ -69,7 +69,7 @@ def test_workers_ask_at_the_same_time_within_the_models_concurrency(pathnav: Com
 
 
 def test_workers_run_agents_without_a_model_and_searches_alike(pathnav: Command, bench: Bench) -> None:
-    scenario = bench.scenario(slides=3, agents=["random", "tissue-weighted", "oracle"])
+    scenario = bench.scenario(slides=2, agents=["random", "tissue-weighted", "oracle"])
     document = yaml.safe_load(scenario.read_text())
     explore = {"scorers": ["random", "tissue-density"], "schedule": {"sweep": [[1, 1, 1], [2, 2, 2]]}, "tile_px": 64}
     for slide in document["cohort"]["slides"]:
@@ -78,7 +78,7 @@ def test_workers_run_agents_without_a_model_and_searches_alike(pathnav: Command,
     for out, workers in (("one", 1), ("many", 5)):
         said = pathnav("run", scenario, "--out", out, "--workers", workers)
         assert said.code == 0, said.err
-    assert len(results(bench.folder / "one")) == 18 + 12
+    assert len(results(bench.folder / "one")) == 12 + 8
     assert results(bench.folder / "many") == results(bench.folder / "one")
 
 
@@ -132,7 +132,7 @@ def test_an_endpoint_that_is_down_stops_the_run_and_spares_the_cohort(
     pathnav: Command, bench: Bench, workers: int
 ) -> None:
     scenario = bench.scenario(slides=4, agents=["vlm"], repeats=3)
-    with ChatServer(lambda request: failure(401, "expired")) as server:
+    with ChatServer(lambda request: failure(402, "expired")) as server:
         said = pathnav("run", scenario, *at(server, "kept", "--workers", workers))
         assert len(server.requests) <= 5 + workers
     assert said.code == 1

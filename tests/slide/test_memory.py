@@ -59,7 +59,7 @@ def run(code: str, *arguments: str) -> dict[str, object]:
     return dict(json.loads(done.stdout))
 
 
-@pytest.mark.parametrize("packing", sorted(SIDES_PX))
+@pytest.mark.parametrize("packing", ["jpeg", pytest.param("deflate", marks=pytest.mark.slow)])
 def test_an_overview_of_a_slide_without_small_levels_never_holds_a_whole_level(tmp_path: Path, packing: str) -> None:
     path = write_wide_slide(tmp_path / "wide.tif", SIDES_PX[packing], packing)
     found = run(OVERVIEW, str(path))

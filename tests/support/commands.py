@@ -69,6 +69,16 @@ class Overspends:
             environment.extract_roi(environment.query.region)
 
 
+class Waits:
+    """Take a second."""
+
+    def run(self, environment):
+        import time
+
+        time.sleep(1)
+        environment.report(environment.query.region)
+
+
 class Quits:
     """Try to end the process."""
 

@@ -39,11 +39,13 @@ class Layout:
         dimensions: Width and height of every level, finest first.
         packing: "jpeg" (tiles decoded directly), "deflate" (OpenSlide), "sub-images" or "striped" (TiffSlide).
         tile_px: Side of the square tiles.
+        has_grain: Whether pixels are noisy, as a judge of coordinates needs them; without noise a file is small.
     """
 
     dimensions: tuple[tuple[int, int], ...]
     packing: str = "jpeg"
     tile_px: int = 128
+    has_grain: bool = True
 
 
 def layout(width: int, height: int, downsamples: Sequence[float], packing: str = "jpeg", tile_px: int = 128) -> Layout:
@@ -70,7 +72,8 @@ def level_pixels(layout: Layout, level: int) -> NDArray[np.uint8]:
     (full_width, full_height), (width, height) = layout.dimensions[0], layout.dimensions[level]
     columns, rows = (np.arange(n + 1) * (full / n) for n, full in ((width, full_width), (height, full_height)))
     rgb = np.full((height, width, 3), BLUE, np.uint8)
-    noise = np.random.default_rng(level).uniform(-NOISE[level], NOISE[level], (2, height, width))
+    grain = NOISE[level] if layout.has_grain else 0
+    noise = np.random.default_rng(level).uniform(-grain, grain, (2, height, width))
     rgb[..., 0] = np.rint(wave(columns[:-1], columns[1:])[None, :] + noise[0])
     rgb[..., 1] = np.rint(wave(rows[:-1], rows[1:])[:, None] + noise[1])
     return rgb

@@ -3,6 +3,7 @@
 import ast
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ def source_files(*folders: str) -> list[Path]:
     )
 
 
+@cache
 def parsed(path: Path) -> ast.Module:
     """Return the syntax tree of a file given relative to the root."""
     return ast.parse((ROOT / path).read_text(encoding="utf-8"), filename=str(path))

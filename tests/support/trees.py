@@ -1,13 +1,17 @@
 """Diagnostic trees as plain documents, to be spoilt by tests, and a small cohort of real files."""
 
 import json
+import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from support.coordinates import layout, write_pyramid
 
 SLIDE_WIDTH, SLIDE_HEIGHT = 2000, 1600
+SLIDE_LAYOUT = replace(layout(SLIDE_WIDTH, SLIDE_HEIGHT, [4], packing="deflate"), has_grain=False)
 
 
 def tree_document(slide: str = "a.tif", **entry: Any) -> dict[str, Any]:
@@ -36,8 +40,15 @@ def write_json(path: Path, document: Mapping[str, Any]) -> Path:
 
 
 def write_slide(path: Path, mpp_um: float = 0.25) -> Path:
-    """Write a slide of 2000 x 1600 px, a few kB that differ from file to file by its mpp."""
-    return write_pyramid(path, layout(SLIDE_WIDTH, SLIDE_HEIGHT, [4], packing="deflate"), mpp_um)
+    """Write a slide of 2000 x 1600 px, which differs from file to file by its mpp; it is encoded once a process."""
+    path.write_bytes(_slide_file(mpp_um))
+    return path
+
+
+@cache
+def _slide_file(mpp_um: float) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        return write_pyramid(Path(folder) / "slide.tif", SLIDE_LAYOUT, mpp_um).read_bytes()
 
 
 def write_cohort(folder: Path, organs: Mapping[str, str]) -> dict[str, Any]:

@@ -1,0 +1,28 @@
+"""Image-text retrieval: windows of a slide against a finding's words.
+
+model = load(ModelChoice("ViT-B-32", checkpoint="weights.pt"))
+likeness = model.encode_images(windows) @ finding_vector(model, "invasive carcinoma")
+"""
+
+from pathnav.retrieval.choice import ModelChoice
+from pathnav.retrieval.embedding import Embedded
+from pathnav.retrieval.loading import load
+from pathnav.retrieval.model import ImageTextModel
+from pathnav.retrieval.prompts import FINDING_TEMPLATES, TUMOUR_CONTRAST, Contrast, finding_vector, prompt_vector
+from pathnav.retrieval.store import EmbeddingStore
+from pathnav.retrieval.windows import WindowGrid, peaks
+
+__all__ = [
+    "FINDING_TEMPLATES",
+    "TUMOUR_CONTRAST",
+    "Contrast",
+    "Embedded",
+    "EmbeddingStore",
+    "ImageTextModel",
+    "ModelChoice",
+    "WindowGrid",
+    "finding_vector",
+    "load",
+    "peaks",
+    "prompt_vector",
+]
