@@ -30,7 +30,7 @@ KEPT_SHARE, LEAST_KEPT = 0.1, 4
 """Coarse to fine: windows of twice the side, at half the magnification; the best tenth, at least four, is refined."""
 
 LEAST_ROOM = 3 * COARSE_FACTOR
-"""Regions of fewer windows side by side are compared whole: there is next to nothing to spare."""
+"""In regions of fewer windows side by side larger ones spare nothing: there every other row and column goes first."""
 
 SCORE_DIGITS = 6
 """A cosine is rounded: sums of 512 products in float32 differ by 1e-7 between machines."""
@@ -46,7 +46,7 @@ class ClipRetrieval:
         precision: `auto`, `fp32`, `bf16` or `fp16`.
         batch: Images encoded at a time; found by memory where left out.
         min_tissue: Least share of tissue of a window that is looked at.
-        coarse_to_fine: Whether windows of twice the side are compared first, and only the best tenth refined.
+        coarse_to_fine: Whether a coarser look comes first, and only what is near the best of it is compared.
 
     Raises:
         ConfigError: If an option has no legal value.
@@ -114,6 +114,8 @@ class _Windows:
         if mask.status is TissueStatus.NOT_BRIGHTFIELD or not held.any():
             held = np.ones(grid.count, np.bool_)
         self.tissue: NDArray[np.int64] = np.flatnonzero(held).astype(np.int64)
+        self.scores = np.full(grid.count, np.nan)
+        """Cosines with the finding; NaN where a window has not been compared."""
 
 
 class _Search:
@@ -133,29 +135,43 @@ class _Search:
 
     def scores(self, windows: _Windows, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the cosines of windows with the finding: float64, shape (n,)."""
-        embedded = self._environment.survey.embed(windows.grid, numbers, self._model)
-        self._compared += numbers.size
-        return np.round(embedded.vectors.astype(np.float64) @ self._finding, SCORE_DIGITS)
+        new = numbers[np.isnan(windows.scores[numbers])]
+        embedded = self._environment.survey.embed(windows.grid, new, self._model)
+        self._compared += new.size
+        windows.scores[new] = np.round(embedded.vectors.astype(np.float64) @ self._finding, SCORE_DIGITS)
+        return windows.scores[numbers]
 
     def refined(self) -> NDArray[np.int64]:
-        """Return the windows whose centre lies in one of the best coarse windows.
-
-        All of them where the region is small.
-        """
+        """Return the windows that are near the best ones of a coarser look."""
         query = self._environment.query
         room = min(query.region.width / query.target_width, query.region.height / query.target_height)
-        if room < LEAST_ROOM:
-            return self.fine.tissue
+        return self._inside_best() if room >= LEAST_ROOM else self._beside_best()
+
+    def _inside_best(self) -> NDArray[np.int64]:
+        """Return the windows whose centre lies in one of the best coarse windows."""
         coarse = self._windows(COARSE_FACTOR)
         scores = self.scores(coarse, coarse.tissue)
         kept = max(LEAST_KEPT, math.ceil(KEPT_SHARE * scores.size))
         best = coarse.tissue[np.argsort(-scores, kind="stable")[:kept]]
-        centres = self.fine.grid.boxes(self.fine.tissue)
-        middle = centres[:, :2] + centres[:, 2:] / 2
+        boxes = self.fine.grid.boxes(self.fine.tissue)
+        centres = boxes[:, :2] + boxes[:, 2:] / 2
         is_inside = np.zeros(self.fine.tissue.size, np.bool_)
         for x, y, width, height in coarse.grid.boxes(best).tolist():
-            is_inside |= ((middle >= (x, y)) & (middle <= (x + width, y + height))).all(axis=1)
+            is_inside |= ((centres >= (x, y)) & (centres <= (x + width, y + height))).all(axis=1)
         return self.fine.tissue[is_inside] if is_inside.any() else self.fine.tissue
+
+    def _beside_best(self) -> NDArray[np.int64]:
+        """Return the windows of every other row and column, and those that touch or overlap the best of these."""
+        place = np.stack(np.divmod(self.fine.tissue, self.fine.grid.lefts.size))
+        is_near = (place % 2 == 0).all(axis=0)
+        if not is_near.any():
+            return self.fine.tissue
+        scores = self.scores(self.fine, self.fine.tissue[is_near])
+        best = place[:, is_near][:, np.argsort(-scores, kind="stable")[:LEAST_KEPT]]
+        for one in best.T:
+            is_near = is_near | (np.abs(place - one[:, None]) <= 1).all(axis=0)
+        found: NDArray[np.int64] = self.fine.tissue[is_near]
+        return found
 
     def record(self, found: Sequence[Proposal]) -> None:
         """Write down what was compared, with which model, and the best windows."""

@@ -27,10 +27,11 @@ from pathnav.commands import (
     stub,
 )
 from pathnav.commands.console import BAD_INPUT, DONE, INCOMPLETE, INTERRUPTED, emit, note
+from pathnav.commands.stopping import stop_told
 from pathnav.errors import PathnavError
+from pathnav.model.redact import masked
 
 DEBUG = "--debug"
-_STOPPED = "stopped by Ctrl-C; a run folder keeps what was done, and the same command goes on from there"
 
 # Every error of the option parser; typer vendors the parser or imports it, depending on its version.
 _PARSER_ERRORS: tuple[type[Exception], ...] = tuple(
@@ -67,7 +68,8 @@ def pathnav(
 ) -> None:
     """Find out whether a vision-language model can navigate a whole-slide image.
 
-    Exit codes: 0 done, 1 stopped by a failure that is not the agent's, 2 bad input (nothing written), 130 Ctrl-C.
+    Exit codes: 0 done, 1 stopped by a failure that is not the agent's, 2 bad input (nothing written), 130 Ctrl-C,
+    143 SIGTERM.
     """
     if context.invoked_subcommand is None:
         emit(context.get_help())
@@ -81,8 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = DEBUG in given
-    if arguments is None and not debug:
-        sys.excepthook = _own_fault
+    if arguments is None:
+        sys.excepthook = _traced if debug else _own_fault
     try:
         code = get_command(app).main([text for text in given if text != DEBUG], "pathnav", standalone_mode=False)
         if code == INTERRUPTED:  # newer parsers return it, older ones raise Abort
@@ -93,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except PathnavError as error:
         return _failed(str(error), BAD_INPUT, debug)
     except (KeyboardInterrupt, typer.Abort):
-        return _failed(_STOPPED, INTERRUPTED, debug)
+        return _failed(*stop_told(), debug)
     except BrokenPipeError:
         # The reader has gone, as `head` does; what is still buffered must not fail once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -113,12 +115,17 @@ def _sentence(error: BaseException) -> str:
 def _failed(message: str, code: int, debug: bool) -> int:
     """Tell what went wrong and return the exit code."""
     if debug:
-        traceback.print_exc()
-    note(f"pathnav: {message}")
+        _traced(*sys.exc_info())
+    note(masked(f"pathnav: {message}"))
     return code
 
 
 def _own_fault(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Tell of a fault of pathnav's own in one sentence; the interpreter then exits with 1."""
     what = f"{kind.__name__}: {error}"
-    note(f"pathnav: a fault of pathnav's own, {what} (run it again with {DEBUG} and report what it shows)")
+    note(masked(f"pathnav: a fault of pathnav's own, {what} (run it again with {DEBUG} and report what it shows)"))
+
+
+def _traced(kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    """Show a traceback, with all that led to it, without a key that a server or an agent repeated in a message."""
+    sys.stderr.write(masked("".join(traceback.format_exception(kind, error, trace))))

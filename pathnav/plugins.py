@@ -12,12 +12,14 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from pathnav.errors import PathnavError, PluginError
+from pathnav.plugin_options import type_fault
 
 
 class Kind(StrEnum):
@@ -55,18 +57,27 @@ class Plugin:
         """Return an instance made with the given options as keyword arguments.
 
         Raises:
-            PluginError: If the class does not take these options, or fails while it is made.
+            PluginError: If the class does not take these options or their types, or fails while it is made.
             PathnavError: If the class itself refuses an option in a sentence of its own.
         """
         given = dict(options or {})
         self._check_names(given)
         try:
-            return self.cls(**given)
+            made = self.cls(**given)
         except PathnavError:
             raise
         except Exception as error:
+            self._check_types(given)
             how = f" with the options {given}" if given else ""
             raise PluginError(f"{self.label} cannot be made{how}: {type(error).__name__}: {error}") from error
+        self._check_types(given)  # only now: a class that looks itself knows better what to say
+        return made
+
+    def _check_types(self, given: Mapping[str, Any]) -> None:
+        """Refuse options of another type than the class declares."""
+        fault = type_fault(self.cls, given)
+        if fault is not None:
+            raise PluginError(f"{self.kind} {self.name!r}: {fault}") from None
 
     def _check_names(self, given: Mapping[str, Any]) -> None:
         """Refuse options that the class does not have, and the lack of one that it cannot do without."""
@@ -90,7 +101,7 @@ class Plugin:
 
 def names(kind: Kind) -> list[str]:
     """Return the names of all installed plug-ins of a kind, sorted."""
-    return sorted({point.name for point in entry_points(group=f"pathnav.{kind}s")})
+    return sorted({point.name for point in _points(kind)})
 
 
 def load(kind: Kind, spec: str) -> Plugin:
@@ -103,12 +114,23 @@ def load(kind: Kind, spec: str) -> Plugin:
     Raises:
         PluginError: If there is none, with the nearest names; or if loading it fails, with the reason.
     """
-    found = [point for point in entry_points(group=f"pathnav.{kind}s") if point.name == spec]
+    found = [point for point in _points(kind) if point.name == spec]
     if found:
         return _from_entry_point(kind, found[0])
     if ":" in spec:
         return _from_reference(kind, spec)
     raise PluginError(f"there is no {kind} named {spec!r}; {_suggestion(kind, spec)}")
+
+
+def _points(kind: Kind) -> tuple[EntryPoint, ...]:
+    """Return the entry points of a kind; looking through all installed packages takes 5 to 9 ms."""
+    return _points_on(kind, tuple(sys.path))
+
+
+@cache
+def _points_on(kind: Kind, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """Return the entry points of a kind on a search path, which is what `entry_points` goes through."""
+    return tuple(entry_points(group=f"pathnav.{kind}s"))
 
 
 def _suggestion(kind: Kind, spec: str) -> str:

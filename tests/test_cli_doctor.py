@@ -5,13 +5,18 @@ from collections import namedtuple
 from pathlib import Path
 
 import pytest
+import typer
 
+from pathnav.cli import app
 from pathnav.model import StubServer, load_profile
+from pathnav.model.image_tokens import image_tokens
+from pathnav.model.probe_context import episode_tokens
 from pathnav.run import installation
 from pathnav.slide import selftest
-from support.chat_server import ChatServer
+from support.chat_server import Answer, ChatServer, Request, failure
 from support.commands import Bench, Command
 from support.model_kinds import Kind
+from support.source import ROOT
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -139,3 +144,71 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(
     assert said.code == 1
     assert "no      libraries: not installed: not-a-library" in said.out
     assert "pip install not-a-library" in said.out
+
+
+@pytest.mark.parametrize(("status", "code"), [(401, 2), (403, 2), (500, 1), (429, 1)])
+def test_an_endpoint_that_fails_on_the_way_is_told_and_writes_no_field(
+    pathnav: Command, tmp_path: Path, status: int, code: int
+) -> None:
+    profile, able = tmp_path / "p.yaml", Kind(frame="thousand", logprobs="refused")
+    asked: list[object] = []
+
+    def answer(request: Request) -> Answer:
+        asked.append(request)
+        return able.answer(request) if len(asked) <= 4 else failure(status, "gone", headers={"Retry-After": "0"})
+
+    with ChatServer(answer) as server:
+        said = pathnav("doctor", "--base-url", server.base_url, "--model", "any", "--write-profile", profile)
+    assert said.code == code
+    (verdict,) = [line for line in said.out.splitlines() if line.startswith("verdict: ")]
+    assert verdict.startswith(f"verdict: the endpoint failed after 4 answers: it answered HTTP {status}")
+    assert ("check the key" in verdict) is (code == 2)
+    assert "vision model" not in said.out and "?       sight: it was not asked" in said.out
+    assert load_profile(str(profile)).key_fields == {}
+
+
+def test_tracing_variables_stop_the_doctor_before_it_asks(pathnav: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANGCHAIN_TRACING_V2", "true")
+    with ChatServer([]) as server:
+        said = pathnav("doctor", "--base-url", server.base_url, "--model", "any")
+        assert not server.requests
+    assert said.code == 2
+    assert "LANGCHAIN_TRACING_V2 would send prompts" in "".join(said.sentences)
+
+
+def test_every_command_that_sends_prompts_is_stopped_by_tracing_variables(
+    pathnav: Command, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking = {
+        "locate": bench.node(),
+        "explore": ("explore", bench.slide, "--scorer", "vlm"),
+        "run": ("run", bench.scenario(agents=["vlm"])),
+        "doctor": ("doctor",),
+    }
+    asks_nothing = {"plan"}
+    assert commands_with("--base-url") == set(asking) | asks_nothing
+    monkeypatch.setenv("LANGSMITH_TRACING", "true")
+    with ChatServer([]) as server:
+        for words in asking.values():
+            said = pathnav(*words, "--model", "m", "--base-url", server.base_url)
+            assert (said.code, "LANGSMITH_TRACING would send" in said.sentences[-1]) == (2, True), said
+        assert not server.requests
+
+
+def commands_with(option: str) -> set[str]:
+    """Return the names of the commands that take an option."""
+    commands = typer.main.get_command(app).commands
+    return {name for name, command in commands.items() if any(option in param.opts for param in command.params)}
+
+
+def test_the_stub_of_a_named_endpoint_is_told_without_advice(pathnav: Command, bench: Bench) -> None:
+    with StubServer() as server:
+        said = pathnav(*bench.node("--model", "stub-pixel-reader", "--base-url", server.base_url))
+    assert "which is no model" in said.err and "--base-url URL put" not in said.err
+    assert "--base-url URL put a real one in its place" in pathnav(*bench.node()).err
+
+
+def test_the_page_of_plans_tells_what_the_doctor_counts() -> None:
+    images, whole = episode_tokens(image_tokens(1024, 1024))
+    page = " ".join((ROOT / "docs" / "how-to-plan.md").read_text(encoding="utf-8").split())
+    assert f"take about {whole:,} tokens, of which {images:,} are images and the rest text and answers" in page

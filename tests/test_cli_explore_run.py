@@ -91,7 +91,7 @@ def test_a_broken_scorer_loses_its_searches_alone(pathnav: Command, exploring: E
     explore = {"scorers": [exploring.scorer("Fails"), "random"], "tile_px": 64, "min_tissue": 0}
     said = pathnav("run", scenario(exploring, explore=explore), "--out", exploring.bench.folder / "out")
     assert said.code == 1
-    assert "1 of 2 episodes were lost to failures that are not the agents'" in said.err
+    assert "1 of 2 searches were lost to failures: " in said.err
     outcomes = {one["scorer"]: one["outcome"] for one in records(exploring.bench.folder / "out")}
     assert outcomes == {"Fails": "infra_error", "random": "finished"}
 

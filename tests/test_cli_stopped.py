@@ -79,6 +79,28 @@ def test_ctrl_c_before_anything_is_recorded_prints_nothing(pathnav: Command, ben
     assert (said.code, said.out) == (130, "")
 
 
+@pytest.mark.parametrize("command", ["explore", "locate"])
+def test_after_ctrl_c_it_is_told_whether_anything_is_kept(
+    pathnav: Command, bench: Bench, stops: Path, command: str
+) -> None:
+    asked = {
+        "locate": bench.words("--agent", f"{stops}:Agent"),
+        "explore": Exploring(bench).plain("--scorer", f"{stops}:Scorer"),
+    }[command]
+    said = pathnav(*asked)
+    assert (said.code, said.sentences[-1].partition(" with which")[0]) == (
+        130,
+        "pathnav: stopped by Ctrl-C; nothing is kept without --out DIR,",
+    )
+    kept = pathnav(*asked, "--out", "kept")
+    assert "its run folder keeps what was done, and the same command goes on" in kept.sentences[-1]
+    early = bench.folder / "early.py"
+    early.write_text("raise KeyboardInterrupt\n", encoding="utf-8")
+    plain = {"locate": bench.words("--agent"), "explore": Exploring(bench).plain("--scorer")}[command]
+    said = pathnav(*plain, f"{early}:Any", "--out", "new")
+    assert said.sentences[-1] == "pathnav: stopped by Ctrl-C; nothing was done yet"
+
+
 class Failing:
     """Answers so many requests, refuses as many, then answers all."""
 

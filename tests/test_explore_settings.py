@@ -80,3 +80,51 @@ def test_a_slide_whose_scale_nobody_knows_is_refused(pathnav: Command, bare: Pat
     said = pathnav("run", scenario(bare, tree="bare.json"), "--out", bare / "out")
     assert (said.code, (bare / "out").exists()) == (2, False)
     assert "mpp" in said.sentences[-1]
+
+
+def test_a_slide_annotated_as_free_of_tumour_is_told_as_that(pathnav: Command, exploring: Exploring) -> None:
+    exploring.annotation.write_text(json.dumps({"positive": [], "negative": []}))
+    said = pathnav(*exploring.plain("--scorer", "random", "--annotation", exploring.annotation))
+    assert said.code == 0
+    assert "warning: the slide is annotated as free of tumour" in said.err
+    assert "level-0 px" not in said.err
+
+
+JUDGES = """
+from pathnav.explore import Source, TileScore
+
+
+class No:
+    def score(self, tiles):
+        return [TileScore(False, 0.2, Source.COMPUTED) for tile in tiles]
+
+
+class Silent:
+    def score(self, tiles):
+        return [TileScore.unparsed(0, {}) for tile in tiles]
+"""
+
+
+@pytest.fixture
+def judges(exploring: Exploring) -> Path:
+    """A file with scorers that keep nothing."""
+    path = exploring.bench.folder / "judges.py"
+    path.write_text(JUDGES, encoding="utf-8")
+    return path
+
+
+def test_a_scorer_that_says_no_to_every_tile_is_told(pathnav: Command, exploring: Exploring, judges: Path) -> None:
+    said = pathnav(*exploring.plain("--scorer", f"{judges}:No"))
+    assert said.code == 0
+    assert "warning: scorer 'No' says No to all 4 tiles at 2.5x, so that none was kept" in said.err
+    assert "warning" not in pathnav(*exploring.plain("--scorer", f"{judges}:No", "--fill-to-k")).err
+
+
+def test_a_scorer_without_a_model_is_not_advised_on_models(
+    pathnav: Command, exploring: Exploring, judges: Path
+) -> None:
+    said = pathnav(*exploring.plain("--scorer", f"{judges}:Silent"))
+    assert said.code == 0
+    assert "warning: scorer 'Silent' says neither Yes nor No of 4 tiles, and no tile was kept" in said.err
+    assert "--max-tokens" not in said.err
+    assert "model" not in said.err

@@ -1,12 +1,17 @@
 """Plug-ins come in by a name or by a file; what cannot come in says why in one sentence."""
 
+import datetime
 import hashlib
+import inspect
+from collections.abc import Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pathnav.errors import PluginError
+from pathnav.errors import PathnavError, PluginError
+from pathnav.plugin_options import type_fault
 from pathnav.plugins import Kind, load, names
 from support.source import pyproject
 
@@ -145,3 +150,72 @@ def test_a_class_that_fails_while_it_is_made_is_named_with_its_file(tmp_path: Pa
     with pytest.raises(PluginError, match=r"^scorer 'Mine' \(.*mine\.py\) cannot be made: ") as found:
         load(Kind.SCORER, f"{path}:Mine").create()
     assert raised.partition("(")[0] in str(found.value)
+
+
+SHIPPED = [
+    (kind, name, option)
+    for kind in (Kind.AGENT, Kind.SCORER)
+    for name in names(kind)
+    for option in inspect.signature(load(kind, name).cls).parameters
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "option"), SHIPPED)
+def test_every_option_of_a_shipped_plugin_refuses_a_value_of_a_wrong_type_in_a_sentence(
+    kind: Kind, name: str, option: str
+) -> None:
+    needed = {"architecture": "ViT-B-32", "checkpoint": "openai"} if name == "clip-retrieval" else {}
+    with pytest.raises(PathnavError) as refused:
+        load(kind, name).create({**needed, option: datetime.date(2026, 1, 2)})
+    said = str(refused.value)
+    assert option in said
+    assert "2026" in said
+    assert "Error" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "says"),
+    [
+        ("vlm", {"target_text": 5}, "option target_text must be a text, got 5; a text that looks like a number"),
+        ("vlm", {"target_text": False}, "option target_text must be a text, got false; a text that looks like"),
+        ("vlm", {"prompt": 5}, "option prompt must be a text, got 5"),
+        ("random", {"seed": "x"}, 'option seed must be a whole number, got "x"'),
+        ("random", {"seed": True}, "option seed must be a whole number, got true"),
+        ("random", {"seed": 1.5}, "option seed must be a whole number, got 1.5"),
+        ("random", {"seed": None}, "option seed must be a whole number, got null"),
+    ],
+)
+def test_an_option_of_a_wrong_type_is_refused_with_what_was_expected(name: str, options: Any, says: str) -> None:
+    with pytest.raises(PathnavError) as refused:
+        load(Kind.SCORER, name).create(options)
+    assert str(refused.value).startswith(f"scorer {name!r}: {says}")
+
+
+class Declared:
+    """Declares what a plug-in may."""
+
+    def __init__(
+        self, share: float = 0, tools: Sequence[str] = (), table: dict[str, int] | None = None, kind: Any = None
+    ) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"share": 1}, {"share": 0.5}, {"tools": ["a"]}, {"tools": ()}, {"table": {}}, {"table": None}, {"kind": Any}],
+)
+def test_what_a_declaration_allows_fits(given: Any) -> None:
+    assert type_fault(Declared, given) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"share": "a"}, "share must be a number"),
+        ({"tools": "a"}, "tools must be a list of texts"),
+        ({"tools": [1]}, "tools must be a list of texts"),
+        ({"table": [1]}, "table must be a mapping of keys to values"),
+    ],
+)
+def test_what_a_declaration_does_not_allow_is_told(given: Any, says: str) -> None:
+    assert says in str(type_fault(Declared, given))

@@ -14,7 +14,7 @@ PLUGINS = source_files("baselines", "tools", "scenarios")
 SHIPPED = [*CORE, *PLUGINS]
 
 LEFT_TO_RIGHT = (
-    {"errors", "geometry", "plugins"},
+    {"errors", "geometry", "plugins", "plugin_options"},
     {"slide"},
     {"cohort"},
     {"model"},

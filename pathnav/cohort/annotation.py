@@ -128,7 +128,8 @@ def describe_annotation(path: str | Path) -> dict[str, Any]:
     """
     found = read_drawings(path)
     regions = class_regions(found.drawings, found.declared)
-    _check_that_something_is_drawn(path, found)
+    if not found.is_kept_tiles:
+        _check_that_something_is_drawn(path, found)
     return {
         "format": ANNOTATION_FORMAT,
         "path": str(path),
@@ -145,6 +146,8 @@ def describe_annotation(path: str | Path) -> dict[str, Any]:
 def _check_that_something_is_drawn(path: str | Path, found: Drawings) -> None:
     if found.drawings or found.declared:
         return
+    if found.is_kept_tiles:
+        raise AnnotationError(f"{path}: holds no kept tiles: it was written by a search that kept none")
     ignored = ", ".join(f"{count} {kind}" for kind, count in sorted(found.ignored.items()))
     raise AnnotationError(f"{path}: holds no closed region" + (f", only {ignored}" if ignored else ""))
 

@@ -26,25 +26,30 @@ def read_asap(tags: Iterable[Tag]) -> Drawings:
     ignored: Counter[str] = Counter()
     parents: dict[str, str] = {}
     started: dict[str, str] = {}
+    place = ""
+    count = 0
     rows: list[tuple[float, float, float]] = []
     for name, attributes in tags:
         if name == "Annotation":
             if attributes is not None:
-                started, rows = attributes, []
+                count += 1
+                started, rows, place = attributes, [], _place(count, attributes)
             elif started.get("Type", _CLOSED[0]) in _CLOSED:
-                closed.append((started.get("PartOfGroup", _NO_GROUP), _ring(rows, _place(started))))
+                closed.append((started.get("PartOfGroup", _NO_GROUP), _ring(rows, place)))
             else:
                 ignored[started["Type"].lower()] += 1
         elif attributes is not None and name == "Coordinate":
-            rows.append(_coordinate(attributes, len(rows), _place(started)))
+            rows.append(_coordinate(attributes, len(rows), place))
         elif attributes is not None and name == "Group":
             parents[attributes.get("Name", "")] = attributes.get("PartOfGroup", _NO_GROUP)
     drawings = tuple(Drawing(group, ((outline,),), _role(group, parents)) for group, outline in closed)
     return Drawings(AnnotationFormat.ASAP, drawings, dict(ignored))
 
 
-def _place(annotation: Mapping[str, str]) -> str:
-    return f"annotation {annotation.get('Name', '')!r}"
+def _place(count: int, annotation: Mapping[str, str]) -> str:
+    """Return which annotation of the file it is, from 1; names may be empty or stand twice."""
+    name = annotation.get("Name", "")
+    return f"annotation no. {count}" + (f" ({name!r})" if name else "")
 
 
 def _coordinate(attributes: dict[str, str], count: int, place: str) -> tuple[float, float, float]:

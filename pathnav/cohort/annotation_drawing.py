@@ -66,12 +66,14 @@ class Drawings:
         drawings: Its closed outlines, in the file's order.
         ignored: How many objects of each kind have no area: points, lines, arrows.
         declared: Classes that the file has even where nothing is drawn of them.
+        is_kept_tiles: Whether a search of pathnav wrote the file, to which it is no fault to hold nothing.
     """
 
     file_format: AnnotationFormat
     drawings: tuple[Drawing, ...]
     ignored: dict[str, int]
     declared: tuple[str, ...] = ()
+    is_kept_tiles: bool = False
 
 
 def is_exclusion(name: str) -> bool:

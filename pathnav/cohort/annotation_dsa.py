@@ -80,7 +80,7 @@ def _rings(element: dict[str, Any], place: str) -> Rings | None:
         case "ellipse":
             return (ellipse_ring(_centre(element, place), *_extent(element, place)),)
         case "circle":
-            diameter = 2 * _number(element, "radius", place)
+            diameter = 2 * _size(element, "radius", place)
             return (ellipse_ring(_centre(element, place), diameter, diameter),)
     return None
 
@@ -93,7 +93,14 @@ def _centre(element: dict[str, Any], place: str) -> tuple[float, float]:
 def _extent(element: dict[str, Any], place: str) -> tuple[float, float, float]:
     """Return width, height and rotation; large_image turns from +x towards +y, which looks clockwise on a slide."""
     rotation = _number(element, "rotation", place) if "rotation" in element else 0.0
-    return _number(element, "width", place), _number(element, "height", place), rotation
+    return _size(element, "width", place), _size(element, "height", place), rotation
+
+
+def _size(element: dict[str, Any], key: str, place: str) -> float:
+    size = _number(element, key, place)
+    if size < 0:
+        raise AnnotationError(f"{place}.{key} must not be negative, got {shown(element[key])}")
+    return size
 
 
 def _number(element: dict[str, Any], key: str, place: str) -> float:

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 from pathnav.cohort import annotation_asap, annotation_imagescope
 from pathnav.cohort.annotation_drawing import Drawings
 from pathnav.cohort.annotation_dsa import is_dsa, read_dsa
-from pathnav.cohort.annotation_geojson import is_geojson, read_geojson
+from pathnav.cohort.annotation_geojson import is_bare_geometry, is_geojson, read_geojson
 from pathnav.cohort.annotation_ncrf import is_ncrf, read_ncrf
 from pathnav.cohort.annotation_xml import xml_tags
 from pathnav.cohort.complaints import shown
@@ -68,6 +68,12 @@ def _read_json(stream: BinaryIO) -> Drawings:
     for fits, read in _JSON_READERS:
         if fits(document):
             return read(document)
+    if is_bare_geometry(document):
+        kind = (document[0] if isinstance(document, list) else document)["type"]
+        raise AnnotationError(
+            f"expected a GeoJSON Feature or FeatureCollection, or a list of Features, got a bare {kind}: put it into "
+            '{"type": "Feature", "properties": {"classification": {"name": CLASS}}, "geometry": ...}'
+        )
     keys = list(document)[:5] if isinstance(document, dict) else document
     raise AnnotationError(f"expected {_KNOWN}, got JSON with {shown(keys)}")
 

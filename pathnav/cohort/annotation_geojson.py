@@ -17,6 +17,10 @@ from pathnav.errors import AnnotationError
 
 _NAMING_KEYS = ("classification", "class", "label", "name")
 _WITHOUT_AREA = ("Point", "MultiPoint", "LineString", "MultiLineString")
+_GEOMETRIES = (*_WITHOUT_AREA, "Polygon", "MultiPolygon", "GeometryCollection")
+
+KEPT_FORMAT = "pathnav-kept-tiles-1"
+"""The `format` of the GeoJSON in which a search of pathnav writes the tiles that it kept."""
 
 
 def is_geojson(document: Any) -> bool:
@@ -24,6 +28,12 @@ def is_geojson(document: Any) -> bool:
     if isinstance(document, list):
         return all(isinstance(one, dict) and one.get("type") == "Feature" for one in document)
     return isinstance(document, dict) and document.get("type") in ("FeatureCollection", "Feature")
+
+
+def is_bare_geometry(document: Any) -> bool:
+    """Return whether a JSON document is GeoJSON without a feature around it, which alone can have a class."""
+    documents = document if isinstance(document, list) else [document]
+    return bool(documents) and all(isinstance(one, dict) and one.get("type") in _GEOMETRIES for one in documents)
 
 
 def read_geojson(document: Any) -> Drawings:
@@ -49,7 +59,8 @@ def read_geojson(document: Any) -> Drawings:
         if polygons:
             name = _class_name(feature.get("properties"))
             drawings.append(Drawing(name, tuple(polygons), named_role(name)))
-    return Drawings(AnnotationFormat.GEOJSON, tuple(drawings), dict(ignored))
+    is_kept_tiles = isinstance(document, dict) and document.get("format") == KEPT_FORMAT
+    return Drawings(AnnotationFormat.GEOJSON, tuple(drawings), dict(ignored), is_kept_tiles=is_kept_tiles)
 
 
 def _class_name(properties: Any) -> str:

@@ -25,6 +25,7 @@ _KINDS_WITHOUT_AREA = {"3": "arrow", "4": "ruler"}
 
 @dataclass
 class _Region:
+    number: int
     attributes: Mapping[str, str]
     rows: list[tuple[float, float]] = field(default_factory=list)
 
@@ -39,6 +40,7 @@ class _Region:
 
 @dataclass
 class _Layer:
+    number: int
     attributes: Mapping[str, str]
     named: list[Mapping[str, str]] = field(default_factory=list)
     regions: list[_Region] = field(default_factory=list)
@@ -79,9 +81,9 @@ def _layers(tags: Iterable[Tag]) -> list[_Layer]:
         if attributes is None:
             continue
         if name == "Annotation":
-            layers.append(_Layer(attributes))
+            layers.append(_Layer(len(layers) + 1, attributes))
         elif name == "Region" and layers:
-            layers[-1].regions.append(_Region(attributes))
+            layers[-1].regions.append(_Region(len(layers[-1].regions) + 1, attributes))
         elif name == "Vertex" and inside_region and layers:
             place = _place(layers[-1].regions[-1], layers[-1])
             layers[-1].regions[-1].rows.append((number(attributes, "X", place), number(attributes, "Y", place)))
@@ -91,7 +93,9 @@ def _layers(tags: Iterable[Tag]) -> list[_Layer]:
 
 
 def _place(region: _Region, layer: _Layer) -> str:
-    return f"layer {layer.attributes.get('Id', '')!r}, region {region.attributes.get('Id', '')!r}"
+    """Return which region of the file it is, by the ids, else by the numbers from 1."""
+    places = (("layer", layer), ("region", region))
+    return ", ".join(f"{what} {one.attributes.get('Id') or f'no. {one.number}'}" for what, one in places)
 
 
 def _outline(region: _Region, layer: _Layer) -> Floats:

@@ -106,7 +106,9 @@ class _Shapes:
                     owners.append(owner)
         polygons = np.array(drawn, dtype=object)
         invalid = ~shapely.is_valid(polygons)
-        polygons[invalid] = _repaired(polygons[invalid])
+        for number in np.flatnonzero(invalid):
+            polygons[number], lost = _repaired(polygons[number])
+            dropped += lost
         has_area = shapely.area(polygons) > 0
         return cls(
             polygons[has_area],
@@ -130,11 +132,14 @@ def _points(ring: Floats) -> int:
     return len(ring) - closes
 
 
-def _repaired(polygons: NDArray[np.object_]) -> NDArray[np.object_]:
-    """Return polygons made valid, what has no area left out.
+def _repaired(polygon: shapely.Polygon) -> tuple[shapely.Geometry, int]:
+    """Return a polygon made valid: its outline less its holes, wherever those lie; and the holes without an area.
 
-    `structure` keeps what an outline encloses twice, as a pen does where its end overshoots its start; the default,
+    Each ring is repaired alone: repaired together, a hole outside the outline would become a part of the region.
+    `structure` keeps what a ring encloses twice, as a pen does where its end overshoots its start; the default,
     `linework`, would make a hole of it.
     """
-    repaired: NDArray[np.object_] = shapely.make_valid(polygons, method="structure", keep_collapsed=False)
-    return repaired
+    rings = [shapely.Polygon(ring) for ring in (polygon.exterior, *polygon.interiors)]
+    outline, *holes = shapely.make_valid(rings, method="structure", keep_collapsed=False)
+    usable = [hole for hole in holes if hole.area > 0]
+    return minus(outline, union(usable)), len(holes) - len(usable)

@@ -58,4 +58,5 @@ def number(attributes: dict[str, str], name: str, place: str) -> float:
     try:
         return float((text or "").replace(",", "."))
     except ValueError:
-        raise AnnotationError(f"{place}: {name} must be a number, got {shown(text)}") from None
+        got = "and is missing" if text is None else f"got {shown(text)}"
+        raise AnnotationError(f"{place}: {name} must be a number, {got}") from None

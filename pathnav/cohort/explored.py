@@ -1,7 +1,7 @@
 """From a scenario to the slides that it explores: those whose tumour is known, or a sample of them."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from pathnav.cohort.cached_phantoms import phantom_slides
@@ -54,5 +54,12 @@ def explored_slides(scenario: Scenario, notify: Callable[[str], None] = logger.i
     spec = cohort.sample or SampleSpec()
     chosen = sampled_slides(candidates, spec)
     if spec.slides is not None and len(chosen) < spec.slides:
-        logger.warning("the sample asks for %d slides, the cohort has %d with annotations", spec.slides, len(chosen))
+        logger.warning("the sample asks for %d slides, the cohort has %s", spec.slides, _counted(known.values()))
     return [ExploredSlide(one.name, known[one.name]) for one in chosen]
+
+
+def _counted(slides: Iterable[SlideSpec]) -> str:
+    """Return how many slides have an annotation, and how many need none."""
+    free = [slide.annotation is None for slide in slides]
+    annotated, tumour_free = free.count(False), free.count(True)
+    return f"{annotated} with annotations" + (f" and {tumour_free} tumour_free" if tumour_free else "")

@@ -12,12 +12,18 @@ from pydantic import ValidationError
 from pathnav.cohort.assignment import assign, parse_assignment
 from pathnav.cohort.complaints import Place, complaints, dotted, reason, shown, suggestion, value_at
 from pathnav.cohort.scenario import SCENARIO_FORMAT, Scenario
+from pathnav.cohort.scenario_origins import Origins
 from pathnav.cohort.sweep import Axis, axes_of, is_sweep, with_values
 from pathnav.cohort.yaml_file import read_mapping
 from pathnav.errors import ConfigError
 
 _YAML = (".yaml", ".yml")  # what else `model.profile` holds is the name of a shipped one
 COHORT_FORMAT = "pathnav-cohort-1"
+_SLOTS: Mapping[str, Place] = {
+    "--model": ("model", "name"),
+    "--base-url": ("model", "base_url"),
+    "--prices": ("prices",),
+}
 _SLOT_HINTS = {
     ("cohort",): "name its slides in the scenario, or give --cohort FILE",
     ("format",): f"the first line of a scenario is `format: {SCENARIO_FORMAT}`",
@@ -54,16 +60,23 @@ def load_scenario(
     raw = _absolute(read_mapping(path, "scenario"), (), path.parent)
     if cohort is not None:
         raw["cohort"] = {**_sample_only(raw.get("cohort")), "file": _joined(str(cohort), Path(folder))}
+    origins = Origins(str(path))
     price_file = None if prices is None else _joined(str(prices), Path(folder))
-    for slot, given in {("model", "name"): model, ("model", "base_url"): base_url, ("prices",): price_file}.items():
-        if given is not None:
-            assign(raw, slot, given)
-    raw = _with_cohort_file(raw)
+    _fill_slots(raw, {"--model": model, "--base-url": base_url, "--prices": price_file}, origins)
+    raw = _with_cohort_file(raw, origins)
     for assignment in sets:
         place, value = parse_assignment(assignment)
         assign(raw, place, _absolute(value, place, Path(folder)))
-        raw = _with_cohort_file(raw)
-    return _validated(raw, path)
+        origins.option(place, f"--set {dotted(place)}")
+        raw = _with_cohort_file(raw, origins)
+    return _validated(raw, path, origins)
+
+
+def _fill_slots(raw: dict[str, Any], options: Mapping[str, str | None], origins: Origins) -> None:
+    for option, given in options.items():
+        if given is not None:
+            assign(raw, _SLOTS[option], given)
+            origins.option(_SLOTS[option], option)
 
 
 def make_scenario(raw: Mapping[str, Any], *, name: str = "scenario", folder: str | Path = ".") -> Scenario:
@@ -77,7 +90,8 @@ def make_scenario(raw: Mapping[str, Any], *, name: str = "scenario", folder: str
     Raises:
         ConfigError: With one sentence a line for everything that is wrong.
     """
-    return _validated(_with_cohort_file(_absolute(raw, (), Path(folder))), Path(name))
+    origins = Origins(name)
+    return _validated(_with_cohort_file(_absolute(raw, (), Path(folder)), origins), Path(name), origins)
 
 
 def shipped_scenarios() -> dict[str, Path]:
@@ -102,53 +116,60 @@ def _sample_only(cohort: Any) -> dict[str, Any]:
     return {key: value for key, value in cohort.items() if key == "sample"} if isinstance(cohort, Mapping) else {}
 
 
-def _validated(raw: dict[str, Any], path: Path) -> Scenario:
+def _validated(raw: dict[str, Any], path: Path, origins: Origins) -> Scenario:
     """Return the scenario of a document; one with sweeps is checked in all its combinations."""
     document = {"name": path.stem, **raw}
     try:
         axes = axes_of(document)
     except ConfigError as error:
-        raise ConfigError("\n".join(f"{path}: {line}" for line in str(error).splitlines())) from error
+        raise ConfigError("\n".join(_of_sweep(line, origins) for line in str(error).splitlines())) from error
     first = {axis.place: axis.values[0] for axis in axes}
-    base = _checked(with_values(document, first), path)
+    base = _checked(with_values(document, first), origins)
     if not axes:
         return base
     rest = {key: value for key, value in document.items() if key != "cohort"}
 
     def normal(axis: Axis) -> Axis:
-        return _normal(axis, lambda value: with_values(rest, {**first, axis.place: value}), base, path)
+        return _normal(axis, lambda value: with_values(rest, {**first, axis.place: value}), base, origins)
 
     swept = base.with_axes(tuple(normal(axis) for axis in axes))
     swept = base.with_axes(axes_of(swept.resolved()))  # in the format's order, as it is found when it is read again
     try:
         swept.variants()
     except ValidationError as error:
-        raise ConfigError("\n".join(f"{path}: {line}" for line in _sentences(rest, error))) from error
+        raise ConfigError("\n".join(_sentences(rest, error, origins))) from error
     return swept
 
 
-def _checked(document: dict[str, Any], path: Path) -> Scenario:
+def _of_sweep(line: str, origins: Origins) -> str:
+    """Return a sentence of `axes_of`, which begins with a dotted place, under the name of what holds the sweep."""
+    key, _, text = line.partition(": ")
+    return origins.told(tuple(int(step) if step.isdigit() else step for step in key.split(".")), text)
+
+
+def _checked(document: dict[str, Any], origins: Origins) -> Scenario:
     try:
         return Scenario.model_validate(document)
     except ValidationError as error:
-        raise ConfigError("\n".join(f"{path}: {line}" for line in _sentences(document, error))) from error
+        raise ConfigError("\n".join(_sentences(document, error, origins))) from error
 
 
-def _normal(axis: Axis, document_with: Callable[[Any], dict[str, Any]], base: Scenario, path: Path) -> Axis:
+def _normal(axis: Axis, document_with: Callable[[Any], dict[str, Any]], base: Scenario, origins: Origins) -> Axis:
     """Return an axis with its values as a checked scenario writes them, so that 1 and 1.0 are the same value.
 
     Raises:
         ConfigError: If a value is not legal, or stands twice.
     """
-    checked = (_checked({**document_with(value), "cohort": base.cohort}, path) for value in axis.values)
+    checked = (_checked({**document_with(value), "cohort": base.cohort}, origins) for value in axis.values)
     values = [value_at(one.model_dump(mode="json", exclude={"cohort"}), axis.place) for one in checked]
     written = [json.dumps(value, sort_keys=True) for value in values]
     if len(set(written)) < len(written):
-        raise ConfigError(f"{path}: {axis.name}: sweep must not hold a value twice, got {shown(list(axis.values))}")
+        twice = f"sweep must not hold a value twice, got {shown(list(axis.values))}"
+        raise ConfigError(origins.told(axis.place, twice))
     return Axis(axis.place, tuple(values))
 
 
-def _sentences(document: dict[str, Any], error: ValidationError) -> list[str]:
+def _sentences(document: dict[str, Any], error: ValidationError, origins: Origins) -> list[str]:
     lines = []
     for detail in complaints(error):
         place: Place = tuple(detail["loc"])
@@ -157,11 +178,11 @@ def _sentences(document: dict[str, Any], error: ValidationError) -> list[str]:
             text += f" ({suggestion(Scenario, place)})"
         elif place in _SLOT_HINTS and value_at(document, place) is None:
             text += f"; {_SLOT_HINTS[place]}"
-        lines.append(f"{dotted(place)}: {text}" if place else text)
+        lines.append(origins.told(place, text))
     return lines
 
 
-def _with_cohort_file(raw: dict[str, Any]) -> dict[str, Any]:
+def _with_cohort_file(raw: dict[str, Any], origins: Origins) -> dict[str, Any]:
     """Return the scenario with its cohort file's content in the file's place; a sample that it adds stays."""
     cohort = raw.get("cohort")
     if not isinstance(cohort, Mapping) or not isinstance(cohort.get("file"), str):
@@ -176,6 +197,7 @@ def _with_cohort_file(raw: dict[str, Any]) -> dict[str, Any]:
     double = sorted(set(own) & {"slides", "phantoms"})
     if double:
         raise ConfigError(f"cohort: {double[0]} must not stand beside file ({path})")
+    origins.file(("cohort",), str(path), own)
     return {**raw, "cohort": {**_absolute(content, ("cohort",), path.parent), **own}}
 
 

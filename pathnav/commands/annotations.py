@@ -42,15 +42,16 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     """Return the facts as text."""
     ignored = ", ".join(f"{count} {kind}" for kind, count in facts["ignored"].items())
     x, y, width, height = map(round, facts["extent"] or (0, 0, 0, 0))
+    rows = [(row, "") for row in facts["classes"]] + [(row, "  (excluded)") for row in facts["exclusions"]]
+    empty = "nothing has an area" if rows else "holds no kept tiles: written by a search that kept none"
     told = {
         "file": f"{facts['path']} ({facts['file_format']})",
-        "extent": f"x {x}, y {y}, {width} x {height} px" if facts["extent"] else "nothing has an area",
+        "extent": f"x {x}, y {y}, {width} x {height} px" if facts["extent"] else empty,
         "repaired": f"{facts['repaired']} polygons that were invalid",
         "dropped": f"{facts['dropped']} polygons or holes without an area",
         "ignored": ignored or "nothing",
     }
-    rows = [(row, "") for row in facts["classes"]] + [(row, "  (excluded)") for row in facts["exclusions"]]
-    wide = max(len("class"), *(len(row["name"]) for row, _ in rows))
+    wide = max([len("class"), *(len(row["name"]) for row, _ in rows)])
     return [
         *(f"{name + ':':<11}{text}" for name, text in told.items()),
         f"{'class':<{wide}}  {'count':>7}  {'area in px2':>18}",

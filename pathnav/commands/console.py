@@ -14,6 +14,7 @@ DONE = 0
 INCOMPLETE = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
+TERMINATED = 143
 
 _kept_for_results: list[TextIO] = []
 """Where results go while all that others print goes to stderr; empty at other times."""

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from pathnav.commands.console import DONE, INCOMPLETE, emit, emit_json, json_alone, note
+from pathnav.commands.console import BAD_INPUT, DONE, INCOMPLETE, emit, emit_json, json_alone, note
 from pathnav.commands.endpoint import ApiKeyEnv, ApiKeyFile, EndpointOptions, MaxTokens, ProfileName
 from pathnav.commands.options import BaseUrl, Json, ModelName, Seed, writable_file
 from pathnav.errors import ConfigError
@@ -65,10 +65,14 @@ def _named_host(base_url: str | None) -> tuple[str, ...]:
 
 
 def _endpoint(settings: "ChatSettings", target: Path | None, seed: int, as_json: bool) -> int:
+    import os
+
+    from pathnav.model import refuse_tracing
     from pathnav.model.probe import examine
     from pathnav.model.probe_line import MAX_CALLS
     from pathnav.model.probe_profile import kept_value, refuse_no_profile, write_profile
 
+    refuse_tracing(os.environ)
     if seed < 0:
         raise ConfigError(f"--seed must be at least 0, got {seed}")
     if target is not None:
@@ -86,6 +90,8 @@ def _endpoint(settings: "ChatSettings", target: Path | None, seed: int, as_json:
         emit(f"requests: {found.chart.line.calls}, pictures of seed {seed}")
         if target is not None:
             emit(f"profile: {target}; use it with --profile {target}")
+    if found.refuses_key:
+        return BAD_INPUT
     return DONE if found.usable else INCOMPLETE
 
 

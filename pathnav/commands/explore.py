@@ -27,6 +27,7 @@ from pathnav.commands.options import (
     writable_file,
 )
 from pathnav.commands.progress import progress_shown
+from pathnav.commands.stopping import stoppable
 from pathnav.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -155,7 +156,8 @@ def explore(
         prices,
     )
     check_anonymise(out, anonymise)
-    code = _search(request, drawn, as_json)
+    with stoppable(out):
+        code = _search(request, drawn, as_json)
     if out is not None and anonymise is not None:
         from pathnav.run.anonymise import anonymise_run
 
@@ -187,7 +189,7 @@ def _search(request: "ExploreRequest", geojson: Path | None, as_json: bool) -> i
 
     with OpenSlides() as slides:
         try:
-            with progress_shown() as on_progress:
+            with progress_shown(named=request.model is not None) as on_progress:
                 found = request.run(slides, on_progress, note)
         except Stopped as stopped:
             if as_json and isinstance(stopped.found, Searched):
@@ -218,17 +220,30 @@ def _oddities(result: dict[str, Any]) -> list[str]:
     """Return what makes a finished search mean less than it seems to."""
     if result["outcome"] != "finished":
         return []
-    first, said = result["levels"][0], []
-    if first["scored"] == 0:
-        said.append("no tile at 2.5x has enough tissue to be scored: see --min-tissue, and pathnav inspect SLIDE")
-    elif result["unparsed"] and all(not level["yes"] for level in result["levels"]):
-        said.append(
-            f"{result['unparsed']} answers could not be read as Yes or No, and no tile was kept: see the model's "
-            "words in scores.sqlite (--out DIR), and --max-tokens if they are cut off"
-        )
-    if result["annotation"] and not any(level["positives"] for level in result["levels"]):
+    said = [] if result["levels"][0]["kept"] else [_why_none_is_kept(result)]
+    if result["annotation"] and not result["annotation"]["area_px2"]:
+        said.append("the slide is annotated as free of tumour, so that there is no rate: every Yes is a false alarm")
+    elif result["annotation"] and not any(level["positives"] for level in result["levels"]):
         said.append("the annotation covers more than 5 % of no tile, so that there is no rate: is it in level-0 px?")
     return said
+
+
+def _why_none_is_kept(result: dict[str, Any]) -> str:
+    """Return why no tile at 2.5x was kept, and with it none at all."""
+    scored, unparsed = result["levels"][0]["scored"], result["unparsed"]
+    if not scored:
+        return "no tile at 2.5x has enough tissue to be scored: see --min-tissue, and pathnav inspect SLIDE"
+    if unparsed and result["model"]:
+        return (
+            f"{unparsed} answers could not be read as Yes or No, and no tile was kept: see the model's "
+            "words in scores.sqlite (--out DIR), and --max-tokens if they are cut off"
+        )
+    if unparsed:
+        return f"scorer {result['scorer']!r} says neither Yes nor No of {unparsed} tiles, and no tile was kept"
+    return (
+        f"scorer {result['scorer']!r} says No to all {scored} tiles at 2.5x, so that none was kept and the search "
+        "ended there; --fill-to-k goes on with the most suspicious ones"
+    )
 
 
 def _lines(found: "Searched") -> list[str]:

@@ -1,6 +1,7 @@
 """`pathnav locate`: one question about one slide."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,6 +30,7 @@ from pathnav.commands.options import (
     slide_source,
 )
 from pathnav.commands.progress import tell_of_the_stub
+from pathnav.commands.stopping import stoppable
 
 if TYPE_CHECKING:
     from pathnav.report.load import EpisodeResult
@@ -125,7 +127,8 @@ def locate(
     endpoint = EndpointOptions(model, base_url, api_key_env, api_key_file, max_tokens, profile, tuple(allow_host or ()))
     settings, who = endpoint.settings(), "vlm" if agent is None else agent
     check_anonymise(out, anonymise)
-    code = _ask(Request(source, question, who, options, settings, seed, out, prices), drawn, as_json)
+    with stoppable(out):
+        code = _ask(Request(source, question, who, options, settings, seed, out, prices), drawn, as_json)
     if out is not None and anonymise is not None:
         from pathnav.run.anonymise import anonymise_run
 
@@ -141,7 +144,7 @@ def _ask(request: "Request", picture: Path | None, as_json: bool) -> int:
 
     with OpenSlides() as slides:
         try:
-            located = request.run(slides, tell_of_the_stub)
+            located = request.run(slides, partial(tell_of_the_stub, named=request.model is not None))
         except Stopped as stopped:
             if as_json and isinstance(stopped.found, Located):
                 emit_json(stopped.found.printed())

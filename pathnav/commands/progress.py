@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_LINES = 10.0
 
 
-def tell_of_the_stub(progress: "Progress") -> None:
-    """Say once, before the first episode, that no model answers."""
+def tell_of_the_stub(progress: "Progress", *, named: bool = False) -> None:
+    """Say once, before the first episode, that no model answers, and what to do where no endpoint was named."""
     if progress.latest is not None or progress.model is None or progress.tiles is not None:
         return
     from pathnav.model.stub import STUB_MODEL
 
     if progress.model == STUB_MODEL:
-        way = "--model NAME and --base-url URL put a real one in its place"
-        note(f"{STUB_MODEL} answers: pathnav's offline stub, which is no model; {way}")
+        way = "" if named else "; --model NAME and --base-url URL put a real one in its place"
+        note(f"{STUB_MODEL} answers: pathnav's offline stub, which is no model{way}")
 
 
 class _Failures:
@@ -43,13 +43,13 @@ class _Failures:
 
 
 @contextmanager
-def progress_shown() -> Iterator["OnProgress"]:
-    """Give a callback that shows the progress of a run."""
+def progress_shown(*, named: bool = False) -> Iterator["OnProgress"]:
+    """Give a callback that shows the progress of a run; `named` where the user named an endpoint."""
     with _bar() if sys.stderr.isatty() else nullcontext(_Lines()) as show:
         failures = _Failures()
 
         def on_progress(progress: "Progress") -> None:
-            tell_of_the_stub(progress)
+            tell_of_the_stub(progress, named=named)
             failures(progress)
             show(progress)
 
@@ -73,7 +73,7 @@ class _Lines:
 
 def _line(progress: "Progress") -> str:
     """Return the progress as one line."""
-    parts = [f"{progress.kept + progress.done} of {progress.planned} episodes"]
+    parts = [f"{progress.kept + progress.done} of {progress.planned} {progress.units}"]
     if progress.done == 0 and progress.kept:
         parts.append(f"{progress.kept} kept from before")
     if progress.tiles:
@@ -101,7 +101,7 @@ def _bar() -> Iterator["OnProgress"]:
     from rich.console import Console
 
     columns = (
-        bars.TextColumn("{task.completed:.0f} of {task.total:.0f} episodes", markup=False),
+        bars.TextColumn("{task.completed:.0f} of {task.total:.0f} {task.fields[units]}", markup=False),
         bars.BarColumn(),
         bars.TextColumn("{task.fields[doing]}", markup=False),
         bars.TimeElapsedColumn(),
@@ -112,7 +112,7 @@ def _bar() -> Iterator["OnProgress"]:
 
         def on_progress(progress: "Progress") -> None:
             if not tasks:
-                tasks.append(bar.add_task("", total=progress.planned, doing=""))
+                tasks.append(bar.add_task("", total=progress.planned, doing="", units=progress.units))
             bar.update(
                 tasks[0], completed=progress.kept + progress.done, doing=progress.tiles or f"{progress.rois} ROIs"
             )

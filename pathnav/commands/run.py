@@ -14,6 +14,7 @@ from pathnav.commands.endpoint import AllowHosts, ProfileName
 from pathnav.commands.options import BaseUrl, Json, ModelName, PriceFile, a_folder, a_number, a_whole_number
 from pathnav.commands.progress import progress_shown
 from pathnav.commands.report import print_report
+from pathnav.commands.stopping import stoppable
 from pathnav.errors import RecordError
 
 if TYPE_CHECKING:
@@ -94,8 +95,8 @@ def run(
     """Run a scenario and print its table; running it again continues it.
 
     Finished episodes are kept, those lost to a failing endpoint are tried again, a changed setting adds episodes.
-    Ctrl-C finishes the episodes that run; a second one stops them. Several processes may run into one folder: limits
-    (--max-...) and model.requests_per_minute are each one's own, so divide them by the number of processes.
+    Ctrl-C finishes the episodes that run; a second one, or SIGTERM, stops them. Several processes may run into one
+    folder: limits (--max-...) and model.requests_per_minute are each one's own, so divide them by their number.
 
     \b
     Example:
@@ -122,7 +123,7 @@ def run(
     folder = out or (Path(loaded.out) if loaded.out else DEFAULT_FOLDER / loaded.name)
     check_anonymise(folder, anonymise)
     losses = Losses()
-    with progress_shown() as show:
+    with stoppable(folder), progress_shown(named=base_url is not None) as show:
 
         def on_progress(progress: "Progress") -> None:
             show(progress)
@@ -152,20 +153,22 @@ def _print_what_there_is(folder: Path) -> None:
 def _ended(done: "Progress", losses: Losses) -> int:
     """Say what is not done and how to go on, and return the exit code."""
     if done.elsewhere:
-        note(f"pathnav: {_episodes(done.elsewhere)} left to other processes, which are running them now")
+        note(f"pathnav: {_counted(done.elsewhere, done.units)} left to other processes, which are running them now")
     if done.stopped is not None:
         left = done.left - done.elsewhere
-        note(f"pathnav: {done.stopped}; {_episodes(left)} left, and the same command goes on with them")
+        note(f"pathnav: {done.stopped}; {_counted(left, done.units)} left, and the same command goes on with them")
         return INCOMPLETE
     if not done.failed:
         return DONE
-    lost = f"{done.failed} of {done.planned} episodes were lost to failures that are not the agents'"
+    whose = "" if done.units == "searches" else " that are not the agents'"
+    lost = f"{done.failed} of {done.planned} {done.units} were lost to failures{whose}"
     note(f"pathnav: {losses.sentence(lost)}")
     return INCOMPLETE
 
 
-def _episodes(count: int) -> str:
-    return "1 episode is" if count == 1 else f"{count} episodes are"
+def _counted(count: int, units: str) -> str:
+    one = "search" if units == "searches" else "episode"
+    return f"1 {one} is" if count == 1 else f"{count} {units} are"
 
 
 def _tell_of_draining(running: int) -> None:

@@ -20,12 +20,14 @@ from pathnav.model.gate import Gate, Rates
 from pathnav.model.hosts import refuse_public
 from pathnav.model.profile import ToolCalling
 from pathnav.model.question import Question
+from pathnav.model.redact import redacted
 from pathnav.model.reply import Reply, read_reply
 from pathnav.model.settings import ChatSettings, refuse_tracing
 from pathnav.model.terms import Terms
 from pathnav.model.text_tools import response_format, text_messages, with_actions
 
 _log = logging.getLogger(__name__)
+_REACH = "the base URL and that the server is running"
 
 
 @dataclass(slots=True)
@@ -111,20 +113,21 @@ class ChatClient:
             RunStopped: If nothing is asked any more.
             ModelError: If the endpoint keeps failing, or fails in a way that asking again cannot mend.
         """
-        started, sent_before = time.monotonic(), self._wire.bytes_sent
+        started, before = time.monotonic(), self._wire.sent
         profile, taken = self.settings.profile, _call_ids(messages)
         question = self._question(messages, tools, required_tool, top_logprobs)
         try:
-            body, retries = self._completed(question)
+            body = self._completed(question)
         except ModelError as error:
-            self._terms.ended(error, time.monotonic() - started)
+            self._terms.ended(error, time.monotonic() - started, self._wire.sent.requests - before.requests)
             raise
+        sent = self._wire.sent
         reply = read_reply(body["choices"][0], body.get("usage"), taken, profile.reasoning_tags)
         return replace(
             with_actions(reply, tools, taken) if profile.tools is ToolCalling.TEXT and tools else reply,
             seconds=time.monotonic() - started,
-            retries=retries,
-            bytes_sent=self._wire.bytes_sent - sent_before,
+            retries=sent.requests - before.requests - 1,
+            bytes_sent=sent.bytes - before.bytes,
         )
 
     def _question(
@@ -142,12 +145,12 @@ class ChatClient:
         form = response_format(profile.structured_output, tools)
         return Question(text_messages(messages, tools), top_logprobs=chances, response_format=form)
 
-    def _completed(self, question: Question) -> tuple[dict[str, Any], int]:
-        """Return the body of the answer and how many tries failed before it."""
+    def _completed(self, question: Question) -> dict[str, Any]:
+        """Return the body of the answer, after as many tries as it takes."""
         retries = 0
         while True:
             try:
-                return self._tried(question, retries), retries
+                return self._tried(question, retries)
             except CallFailed as error:
                 self._wait_or_raise(error, retries)
                 retries += 1
@@ -175,7 +178,7 @@ class ChatClient:
     def _sent(self, question: Question, cuts: int) -> dict[str, Any]:
         """Return the body of the answer to one request, paid for as the guard says."""
         gate = self._gate
-        with gate.guard.reserved(self.settings, question) as reservation:
+        with gate.guard.reserved(self.settings, question, gate.check) as reservation:
             try:
                 body = self._wire.complete(question)
             except CallFailed as error:
@@ -244,15 +247,14 @@ class ChatClient:
         if failure.overflow:
             return ContextOverflow(sentence)
         if hopeless and failure.unreachable:
-            return EndpointUnreachable(f"{sentence}; check the base URL and that the server is running")
+            return EndpointUnreachable(f"{sentence}; check {failure.check or _REACH}")
         if hopeless and failure.check:
             return EndpointUnreachable(f"{sentence}; check {failure.check}")
         return ModelError(sentence)
 
     def _said(self, failure: Failure) -> str:
         """Return the failure as a sentence, without the key where a server echoes it."""
-        sentence = f"{self.settings.endpoint} {failure.sentence}"
-        return sentence.replace(self.settings.api_key, "[key]") if self.settings.api_key else sentence
+        return str(redacted(f"{self.settings.endpoint} {failure.sentence}", self.settings.api_key))
 
 
 def _call_ids(messages: Sequence[Mapping[str, Any]]) -> set[str]:

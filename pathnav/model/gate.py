@@ -121,7 +121,7 @@ class Gate:
         end_s = self._clock() + seconds
         with self._news:
             while (left_s := end_s - self._clock()) > 0:
-                self._check()
+                self.check()
                 self._news.wait(min(left_s, _WAIT_S))
 
     def succeeded(self) -> None:
@@ -169,6 +169,16 @@ class Gate:
             self._room.notify_all()
             self._news.notify_all()
 
+    def check(self) -> None:
+        """Refuse to go on once nothing is asked any more.
+
+        Raises:
+            ModelError: What the gate was closed with, or RunStopped where a limit is reached.
+        """
+        if self._closed is not None:
+            raise type(self._closed)(str(self._closed))
+        self.guard.check()
+
     def may_warn(self) -> bool:
         """Return whether a warning may be shown now: at most one a second, however many threads have one."""
         with self._room:
@@ -180,11 +190,11 @@ class Gate:
     def _wait(self, until_s: float | None) -> None:
         """Wait for a place; whoever leaves without one leaves it to the next."""
         while (wait_s := self._wait_s()) > 0:
-            self._check()
+            self.check()
             if until_s is not None and self._clock() >= until_s:
                 raise ModelError("the episode's time was up before the endpoint could be asked again")
             self._room.wait(min(wait_s, _WAIT_S))
-        self._check()
+        self.check()
 
     def _wake_one(self) -> None:
         """Wake one of those who wait for a place, where there is one."""
@@ -197,8 +207,3 @@ class Gate:
             return 0.0
         pause_s = max(self._opens_s, self._next_s) - self._clock()
         return max(pause_s, 0.0) if self._under_way < self.size else max(pause_s, _WAIT_S)
-
-    def _check(self) -> None:
-        if self._closed is not None:
-            raise type(self._closed)(str(self._closed))
-        self.guard.check()

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Protocol
 
 from pathnav.errors import ConfigError, RunStopped
@@ -78,12 +79,18 @@ class Guard:
         self.limits = limits or Limits()
         self.pricing = pricing
         self.calls = 0
-        self.spent_usd = 0.0
-        self._reserved_usd = 0.0
+        self._under_way = 0
+        self._spent_usd = Fraction()  # exact: what is added and taken away again leaves nothing
+        self._reserved_usd = Fraction()
         self._clock = clock
         self._started_s = clock()
         self._changed = threading.Condition()
         self._reached: str | None = None
+
+    @property
+    def spent_usd(self) -> float:
+        """What the requests that are over came to."""
+        return float(self._spent_usd)
 
     @property
     def reached(self) -> str | None:
@@ -103,7 +110,9 @@ class Guard:
             raise RunStopped(self.reached)
 
     @contextmanager
-    def reserved(self, settings: ChatSettings, question: Question) -> Iterator[Reservation]:
+    def reserved(
+        self, settings: ChatSettings, question: Question, check: Callable[[], None] = lambda: None
+    ) -> Iterator[Reservation]:
         """Set aside what a request takes at most; at the end of the block what it took is counted.
 
         While others are under way whose rest may be enough for this one, it waits for them.
@@ -111,6 +120,7 @@ class Guard:
         Args:
             settings: The endpoint.
             question: The request.
+            check: Raises as soon as nothing is asked any more; called after each wait.
 
         Raises:
             RunStopped: If a limit does not allow it.
@@ -119,15 +129,18 @@ class Guard:
         with self._changed:
             while not self._fits(bound):
                 self._changed.wait(_WAIT_S)
+                check()
             self.calls += 1
-            self._reserved_usd += bound
+            self._under_way += 1
+            self._reserved_usd += Fraction(bound)
         reservation = Reservation(bound)
         try:
             yield reservation
         finally:
             with self._changed:
-                self._reserved_usd -= bound
-                self.spent_usd += reservation.usd
+                self._under_way -= 1
+                self._reserved_usd -= Fraction(bound)
+                self._spent_usd += Fraction(reservation.usd)
                 self._changed.notify_all()
 
     def _bound(self, settings: ChatSettings, question: Question) -> float:
@@ -149,8 +162,8 @@ class Guard:
         limits = self.limits
         if limits.max_calls is not None and self.calls >= limits.max_calls:
             self._reached = f"the limit --max-calls {limits.max_calls} is reached"
-        elif limits.max_usd is not None and self.spent_usd + self._reserved_usd + bound > limits.max_usd:
-            if self._reserved_usd > 0:
+        elif limits.max_usd is not None and self._spent_usd + self._reserved_usd + Fraction(bound) > limits.max_usd:
+            if self._under_way > 0:  # its rest may be enough; with nothing under way there is nothing to wait for
                 return False
             spent = f"{self.spent_usd:.4f} USD are spent and the next request may cost {bound:.4f}"
             self._reached = f"the limit --max-usd {limits.max_usd:g} is reached: {spent}"

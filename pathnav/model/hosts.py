@@ -6,6 +6,16 @@ from collections.abc import Callable, Collection
 
 from pathnav.errors import ConfigError
 
+PRIVATE = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        *("127.0.0.0/8", "::1/128", "0.0.0.0/32", "::/128"),  # this machine
+        *("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),  # RFC 1918 and 4193
+    )
+)
+"""Where pixels may go without a word. Link-local addresses (169.254.0.0/16, fe80::/10) are not among them, since clouds
+answer there, nor is 100.64.0.0/10, which a carrier's customers share (RFC 6598)."""
+
 Resolve = Callable[[str], Collection[str]]
 
 
@@ -36,8 +46,10 @@ def refuse_public(host: str, allowed: Collection[str], resolve: Resolve = addres
         return
     public = [address for address in _literal(host) or resolve(host) if not _is_private(address)]
     if public:
+        is_public = any(ipaddress.ip_address(address.partition("%")[0]).is_global for address in public)
+        where = "on a public network" if is_public else "neither on this machine nor in a private network"
         raise ConfigError(
-            f"the endpoint {host} is on a public network, and slide pixels would be sent there: say that they may with "
+            f"the endpoint {host} is {where}, and slide pixels would be sent there: say that they may with "
             f"--allow-host {host}, or model.allow_hosts: [{host}] in the scenario"
         )
 
@@ -55,9 +67,7 @@ def _literal(host: str) -> list[str]:
 
 
 def _is_private(address: str) -> bool:
-    """Return whether an address is loopback, link-local, or of a private network (RFC 1918, 4193, 6598)."""
+    """Return whether an address is of this machine or of a private network; one in IPv6 dress counts as its IPv4."""
     found = ipaddress.ip_address(address.partition("%")[0])
-    mapped = getattr(found, "ipv4_mapped", None)
-    found = mapped or found
-    shared = found.version == 4 and found in ipaddress.ip_network("100.64.0.0/10")
-    return found.is_loopback or found.is_link_local or found.is_private or shared
+    found = getattr(found, "ipv4_mapped", None) or found
+    return any(found in network for network in PRIVATE if network.version == found.version)

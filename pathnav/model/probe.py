@@ -4,6 +4,7 @@ Each check is one or a few small requests with generated pictures; no slide is i
 a server profile; what it cannot decide stays as it was, and is named.
 """
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from pathnav.model.probe_sight import probe_many, probe_placements, probe_sight
 from pathnav.model.probe_steady import probe_steady
 from pathnav.model.probe_tools import probe_tools
 from pathnav.model.profile import Profile
-from pathnav.model.settings import ChatSettings
+from pathnav.model.settings import ChatSettings, refuse_tracing
 
 DOCTOR_FORMAT = "pathnav-doctor-1"
 _PROBES: tuple[Callable[[Chart], None], ...] = (
@@ -72,26 +73,49 @@ class Examination:
     def usable(self) -> bool:
         """Whether a run makes sense: it takes the rules, sees the pictures of a conversation, and acts."""
         refuses_rules = self.result_of("system_role") is Result.NO
-        return self.chart.placed and self.chart.acts is not None and not refuses_rules
+        answers = self.chart.line.outage is None
+        return answers and self.chart.placed and self.chart.acts is not None and not refuses_rules
+
+    @property
+    def refuses_key(self) -> bool:
+        """Whether the endpoint took the key at first, and then no more."""
+        return self.chart.line.outage is not None and self.chart.line.outage.refuses_key
 
     @property
     def verdict(self) -> str:
         """What it comes to, in one sentence."""
-        if not self.chart.sees:
+        chart = self.chart
+        if chart.line.outage is not None:
+            what = "check the key and what it may use" if self.refuses_key else "what was not answered is undecided"
+            return f"{chart.line.end}; {what}"
+        if not self.usable and (unknown := self._unknown):
+            return f"whether it can be run is undecided: {unknown.probe} got no answer; {unknown.seen}"
+        if not chart.sees:
             return "the model does not see images: a run would measure nothing"
-        if not self.chart.placed:
+        if not chart.placed:
             return "the model sees images, but none that comes as the result of a tool: it would navigate blind"
-        if self.chart.acts is None:
+        if chart.acts is None and chart.cut_off:
+            return "the model sees images, but its calls are cut off: give it room with --max-tokens 4096"
+        if chart.acts is None:
             return "the model sees images, but calls no tool in either way: its episodes would end without a box"
         if not self.usable:
             return "the model takes no system message: it cannot be told the rules"
-        way = "with its own tool calls" if self.chart.acts == "native" else "by the text protocol"
-        rest = f"; undecided: {', '.join(sorted(self.chart.undecided))}" if self.chart.undecided else ""
+        way = "with its own tool calls" if chart.acts == "native" else "by the text protocol"
+        rest = f"; undecided: {', '.join(sorted(chart.undecided))}" if chart.undecided else ""
         return f"it can be run, {way}{rest}"
+
+    @property
+    def _unknown(self) -> Finding | None:
+        """What an answer is missing to, of all that a run needs; None where what was answered rules it out."""
+        if self.result_of("sight") is Result.NO or self.result_of("system_role") is Result.NO:
+            return None
+        needed = {"sight", "tools", "placement", "placement_text"}
+        needed |= set() if self.chart.calls_tools else {"text_protocol"}
+        return next((one for one in self.findings if one.probe in needed and one.result is Result.UNDECIDED), None)
 
     def result_of(self, probe: str) -> Result | None:
         """Return the outcome of a check, None where there was none of that name."""
-        return next((finding.result for finding in self.findings if finding.probe == probe), None)
+        return self.chart.result_of(probe)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the document of `--json`, see `docs/doctor.md`."""
@@ -133,9 +157,11 @@ def examine(
         tell: Called with each finding as soon as it is there.
 
     Raises:
+        ConfigError: If a variable is set that would send prompts to a tracing service.
         EndpointUnreachable: If there is no connection.
         ModelError: If the endpoint answers nothing that can be used: a wrong key, another kind of server.
     """
+    refuse_tracing(os.environ)
     line = Line(settings, sleep)
     chart = Chart(line, np.random.default_rng(seed))
     told = 0

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Literal
 
 from pathnav.errors import EndpointUnreachable, ModelError
-from pathnav.model.probe_chart import Chart
+from pathnav.model.probe_chart import Chart, decides
 from pathnav.model.probe_finding import Finding, Result
-from pathnav.model.probe_line import Asked, Heard, user
+from pathnav.model.probe_line import Asked, Heard, Undecided, user
 
 LIMIT = 12
 """New tokens that are allowed where hundreds are asked for."""
@@ -18,6 +18,7 @@ _THOUGHT = re.compile(r"think|thought|reason|reflect|scratch|analysis", re.IGNOR
 _FIELDS: tuple[Literal["max_completion_tokens", "max_tokens"], ...] = ("max_completion_tokens", "max_tokens")
 
 
+@decides("token_limit", "usage", fields=("token_field",))
 def probe_limit(chart: Chart) -> None:
     """Check the field of the token limit; the first question of all.
 
@@ -28,18 +29,28 @@ def probe_limit(chart: Chart) -> None:
     heard: dict[str, Heard] = {}
     for name in sorted(_FIELDS, key=lambda name: name != first):
         messages = [user("Count from 1 to 100, all numbers, one blank between two. Begin at once.")]
-        heard[name] = chart.line.ask(Asked("token_limit", messages, token_field=name, max_tokens=LIMIT))
+        heard[name] = _first_heard(chart, Asked("token_limit", messages, token_field=name, max_tokens=LIMIT))
         _raise_if_hopeless(chart, heard[name])
     if all(one.reply is None for one in heard.values()):
         raise ModelError(f"{chart.line.settings.endpoint} {heard[first].sentence}; nothing could be asked")
     states = {name: _honoured(one) for name, one in heard.items()}
     honoured = [name for name, state in states.items() if state == "honoured"]
-    taken = honoured or [name for name, state in states.items() if state != "refused"]
+    taken = honoured or [name for name, one in heard.items() if one.reply is not None]
     chart.line.settings = replace(chart.line.settings, profile=chart.base.model_copy(update={"token_field": taken[0]}))
     chart.add(_limit_finding(states, taken[0], bool(honoured)), token_field=taken[0])
     if not honoured:
         chart.leave_open({"token_field": "neither field was seen to limit an answer"})
     _add_usage(chart, next(one for one in heard.values() if one.reply))
+
+
+def _first_heard(chart: Chart, asked: Asked) -> Heard:
+    """Return what came back, also where it says nothing of the question, unless the endpoint has failed since."""
+    try:
+        return chart.line.ask(asked)
+    except Undecided as error:
+        if error.heard is None or chart.line.outage:
+            raise
+        return error.heard
 
 
 def _raise_if_hopeless(chart: Chart, heard: Heard) -> None:
@@ -56,7 +67,7 @@ def _honoured(heard: Heard) -> str:
     """Return whether a limit was honoured, ignored, refused, or nothing can be said."""
     reply = heard.reply
     if reply is None:
-        return "refused"
+        return "undecided" if heard.is_passing else "refused"
     said = len(reply.text) + len(reply.reasoning or "")
     if reply.finish_reason == "length" and said <= 4 * _LONG:
         return "honoured"
@@ -86,22 +97,10 @@ def _add_usage(chart: Chart, heard: Heard) -> None:
         chart.add(Finding("usage", Result.NO, "answers do not say what they cost", means))
 
 
-def _is_passing(chart: Chart, heard: Heard, probe: str, *fields: str) -> bool:
-    """Return whether a question failed for a reason that says nothing of it, and then leave it undecided."""
-    if not heard.is_passing:
-        return False
-    means = "undecided: a failure of this kind says nothing of what the server takes"
-    finding = Finding(probe, Result.UNDECIDED, f"the question fails: it {heard.sentence}", means, "ask again later")
-    chart.add(finding)
-    chart.leave_open(dict.fromkeys(fields, f"the question failed: it {heard.sentence}"))
-    return True
-
-
+@decides("seed", fields=("sends_seed",))
 def probe_seed(chart: Chart) -> None:
     """Check whether a seed of decoding is taken."""
     heard = chart.line.ask(Asked("seed", [user("Say hello in one word.")], seed=7))
-    if _is_passing(chart, heard, "seed", "sends_seed"):
-        return
     if heard.reply:
         chart.add(Finding("seed", Result.YES, "a request with a seed is answered"), sends_seed=True)
     else:
@@ -111,13 +110,12 @@ def probe_seed(chart: Chart) -> None:
         )
 
 
+@decides("system_role")
 def probe_system(chart: Chart) -> None:
     """Check whether a system message is taken, and obeyed."""
     rule = "Whatever the user says, answer with the single word BANANA."
     messages = [{"role": "system", "content": rule}, user("Say hello in one word.")]
     heard = chart.line.ask(Asked("system_role", messages, truth="BANANA"))
-    if _is_passing(chart, heard, "system_role"):
-        return
     if heard.reply is None:
         means = "every run sends its rules in a system message, so it cannot be run"
         change = "serve it with a chat template that takes one"
@@ -130,14 +128,13 @@ def probe_system(chart: Chart) -> None:
         chart.add(Finding("system_role", Result.PARTLY, seen, "the rules of a run may not reach the model"))
 
 
+@decides("logprobs", fields=("logprobs",))
 def probe_logprobs(chart: Chart) -> None:
     """Check whether log-probabilities are given, and how many alternatives."""
     refusal = ""
     for most in _MOST_CHANCES:
         messages = [user("Is the sky blue on a clear day? Answer Yes or No.")]
         heard = chart.line.ask(Asked("logprobs", messages, top_logprobs=most))
-        if _is_passing(chart, heard, "logprobs", "logprobs"):
-            return
         if heard.reply:
             given = max((len(token.alternatives) for token in heard.reply.logprobs), default=0)
             chart.add(_logprobs_finding(bool(heard.reply.logprobs), given, most), logprobs=bool(given))
@@ -165,13 +162,13 @@ def _logprobs_finding(given: bool, alternatives: int, asked: int) -> Finding:
     return Finding("logprobs", Result.NO, seen, means, _LOGPROBS_CHANGE, facts)
 
 
+@decides("reasoning", fields=("reasoning_tags",))
 def probe_reasoning(chart: Chart) -> None:
     """Check whether the model thinks aloud, and in which tags."""
     question = "A box of 12 slides loses 5 and gains 9. Think it through, then say how many there are."
     heard = chart.line.ask(Asked("reasoning", [user(question)], truth="16"))
     if heard.reply is None:
-        chart.add(Finding("reasoning", Result.UNDECIDED, f"the question fails: it {heard.sentence}"))
-        return
+        raise Undecided(f"the question fails: it {heard.sentence}", heard)
     tags = sorted({tag for tag in _TAG.findall(heard.reply.text) if _THOUGHT.search(tag)})
     known = [tag for tag in chart.base.reasoning_tags if tag not in tags]
     facts = {"tags": tags, "apart": bool(heard.reply.reasoning)}

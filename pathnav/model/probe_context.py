@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 
 from pathnav.model.image_tokens import Growth, conversation_tokens, image_tokens
-from pathnav.model.probe_chart import Chart
+from pathnav.model.probe_chart import Chart, decides
 from pathnav.model.probe_finding import Finding, Result
 from pathnav.model.probe_pictures import VIEW_PX
 from pathnav.model.settings import ChatSettings
@@ -19,18 +19,21 @@ _NAMES = ("max_model_len", "context_length", "context_window", "max_context_leng
 _META = ("n_ctx", "n_ctx_train")  # llama.cpp: what it was started with; what the model was trained with
 
 
+@decides("context", fields=("context_tokens",))
 def probe_context(chart: Chart) -> None:
     """Check the context that the server names, and warn where an episode of 20 ROIs would overflow it."""
+    chart.line.insist()
     settings = chart.line.settings
     chart.line.calls += 1
     named = _context(listed_models(settings), settings.model)
     context = named or chart.base.context_tokens
     profile = chart.profile
     per_image = image_tokens(*VIEW_PX, profile.pixels_per_token)
-    needed = _needed(per_image, profile.most_images)
+    pictured, needed = episode_tokens(per_image, profile.most_images)
     facts = {"context_tokens": context, "tokens_of_an_image": per_image, "tokens_of_an_episode": needed, "rois": ROIS}
     source = "the server counts" if chart.image_tokens else "estimated"
     cost = f"an image of 1,024 px costs {per_image:,} tokens ({source}), an episode of {ROIS} ROIs about {needed:,}"
+    cost += f" ({pictured:,} for images, the rest for text and answers)"
     if context is None:
         chart.leave_open({"context_tokens": "the server does not name its context"})
         means = "whether an episode fits is not known beforehand; context_overflow would be its outcome"
@@ -50,14 +53,23 @@ def probe_context(chart: Chart) -> None:
 _OVERFLOWS = "large budgets overflow the context: such episodes end as context_overflow"
 
 
-def _needed(per_image: int, images_live: int | None) -> int:
-    growth = Growth(_START_TOKENS, _TURN_TOKENS, per_image, ROIS + 1, images_live)
-    return conversation_tokens(growth, ROIS + 1)
+def episode_tokens(per_image: int, images_live: int | None = None) -> tuple[int, int]:
+    """Return what an episode of `ROIS` looks takes of a context: its images alone, and with text and answers.
+
+    Args:
+        per_image: Tokens of an image; the overview is one more.
+        images_live: Most images in a request, None for all.
+    """
+    images, whole = (
+        conversation_tokens(Growth(start, turn, per_image, ROIS + 1, images_live), ROIS + 1)
+        for start, turn in ((0, 0), (_START_TOKENS, _TURN_TOKENS))
+    )
+    return images, whole
 
 
 def _way_out(per_image: int, context: int) -> str:
     """Return what makes an episode fit."""
-    fits = [live for live in range(ROIS, 1, -1) if _needed(per_image, live) <= context]
+    fits = [live for live in range(ROIS, 1, -1) if episode_tokens(per_image, live)[1] <= context]
     if fits:
         return f"serve it with a larger context, or set images_live: {fits[0]} in the profile"
     return "serve it with a larger context, or show smaller images (--agent-option view_px=512) with images_live: 2"

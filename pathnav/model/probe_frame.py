@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 
 from pathnav.model.probe_boxes import FITS, Decision, decide, four_numbers, level0_off
-from pathnav.model.probe_chart import Chart
+from pathnav.model.probe_chart import Chart, decides
 from pathnav.model.probe_finding import Finding, Result, not_asked
 from pathnav.model.probe_line import Asked, user
 from pathnav.model.probe_pictures import BOARD_BOX, BOARD_PX, COLOURS, board_picture
@@ -19,8 +19,10 @@ _LEVEL0 = (
 )
 
 
+@decides("frame", fields=("frame", "box"))
 def probe_frame(chart: Chart) -> None:
     """Check whether the model can answer in level-0 pixels when told to, and else what it counts in by itself."""
+    chart.rest_on("sight")
     if not chart.sees:
         chart.add(not_asked("frame", "it sees no picture at all"))
         return

@@ -1,7 +1,8 @@
-"""The line on which `pathnav doctor` asks: every request counted, every answer kept, no failure raised after the first.
+"""The line on which `pathnav doctor` asks: every request counted, every answer kept.
 
 A try that failed in a way that may pass is repeated once, a busy server is asked twice more; the client's patience
-would take minutes for a server that answers HTTP 500 to what it cannot do.
+would take minutes for a server that answers HTTP 500 to what it cannot do. Whether a failure refuses the question or is
+the endpoint's end is told by asking again what was answered before: a refusal is heard, all else raises `Undecided`.
 """
 
 import re
@@ -67,6 +68,8 @@ class Asked:
         )
 
 
+STILL_THERE = "still_there"
+"""What the record calls the question that is asked a second time to see whether the endpoint still answers."""
 _REFUSES = re.compile(r"answered HTTP (500|501)\b")
 
 
@@ -94,6 +97,11 @@ class Heard:
         return self.failure.retry_after_s is not None or not _REFUSES.match(self.sentence)
 
     @property
+    def refuses_key(self) -> bool:
+        """Whether the key is what the endpoint does not take."""
+        return self.failure is not None and self.failure.status in (401, 403)
+
+    @property
     def quoted(self) -> str:
         """What came back in a few words, for a sentence."""
         if self.reply is None:
@@ -102,6 +110,20 @@ class Heard:
             return "it called " + ", ".join(f"{call.name}({call.raw[:60]})" for call in self.reply.calls[:3])
         words = " ".join(self.text.split())
         return f"it said “{words[:80]}{'...' if len(words) > 80 else ''}”" if words else "its answer was empty"
+
+
+class Undecided(Exception):
+    """Raised where nothing was answered that a check could rest on; `pathnav.model.probe_chart.decides` catches it.
+
+    Args:
+        sentence: Why, one sentence.
+        heard: What came back, None where nothing was asked.
+    """
+
+    def __init__(self, sentence: str, heard: Heard | None = None) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.heard = heard
 
 
 @dataclass
@@ -123,15 +145,72 @@ class Line:
     """What went wrong with tries that failed in a way that passes, one sentence each."""
     seconds: list[float] = field(default_factory=list)
     """How long each answer took."""
+    outage: Heard | None = None
+    """How the endpoint failed, once it answers no more; then nothing else is asked."""
     _wires: dict[ChatSettings, Wire] = field(default_factory=dict)
     _silent: int = 0
+    _answered: Asked | None = None
 
     def ask(self, asked: Asked) -> Heard:
-        """Return what came back; whatever fails is told, not raised."""
+        """Return an answer, or the refusal of a question by an endpoint that answers others.
+
+        Raises:
+            Undecided: If it was not asked, or failed in a way that says nothing of the question.
+        """
+        self.insist()
+        heard = self._repeated(asked)
+        if heard.failure is None:
+            self._answered = self._answered or asked
+            return heard
+        if self._answered is not None:
+            self._see_whether_it_answers(heard, self._answered)
+        if heard.is_passing:
+            raise Undecided(f"the question fails: it {heard.sentence}", heard)
+        return heard
+
+    def insist(self) -> None:
+        """Refuse to go on where no more is asked.
+
+        Raises:
+            Undecided: If the endpoint failed, or enough was asked.
+        """
+        if self.outage is not None:
+            raise Undecided("it was not asked: the endpoint failed before")
+        if self.calls >= self.max_calls:
+            raise Undecided(f"it was not asked: {self.max_calls} requests were made already")
+
+    @property
+    def end(self) -> str:
+        """How the endpoint failed, a sentence; empty where it did not."""
+        count = len(self.seconds)
+        after = f"after {count} answer{'' if count == 1 else 's'}"
+        return f"the endpoint failed {after}: it {self.outage.sentence}" if self.outage else ""
+
+    def _see_whether_it_answers(self, failed: Heard, answered: Asked) -> None:
+        """Ask again what was answered before.
+
+        Raises:
+            Undecided: If it is answered no more: the endpoint fails, and the question is not what it refuses.
+        """
+        silent, self.outage = self._silent, failed
+        if silent < DEAD_AFTER:
+            self.outage = None
+            self.insist()
+            again = self._repeated(replace(answered, probe=STILL_THERE))
+            if again.failure is None:
+                self._silent = silent
+                return
+            self.outage = again
+        raise Undecided(f"the question fails, and so does all else: it {self.outage.sentence}", failed)
+
+    def _repeated(self, asked: Asked) -> Heard:
+        """Return what came back in the end, and keep it."""
         for wait_s in (*_WAITS_S, None):
             heard, seconds = self._try(asked)
             failure = heard.failure
-            if failure is None or not failure.retriable or failure.unreachable or self._why_not is not None:
+            if failure is None or not failure.retriable or failure.unreachable:
+                break
+            if self.calls >= self.max_calls or self._silent >= DEAD_AFTER:
                 break
             if failure.check is not None and not self.seconds:
                 break  # nothing has been answered yet: it is the wrong address
@@ -148,18 +227,8 @@ class Line:
         for wire in self._wires.values():
             wire.close()
 
-    @property
-    def _why_not(self) -> str | None:
-        if self.calls >= self.max_calls:
-            return f"was not asked: {self.max_calls} requests were made already"
-        if self._silent >= DEAD_AFTER:
-            return f"was not asked: it gave no answer to {DEAD_AFTER} requests in a row"
-        return None
-
     def _try(self, asked: Asked) -> tuple[Heard, float]:
         """Return what one request came to, and the seconds that it took."""
-        if why := self._why_not:
-            return Heard(None, Failure(why, retriable=False), why), 0.0
         self.calls += 1
         started = time.monotonic()
         try:

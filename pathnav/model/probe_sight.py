@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from pathnav.model.parts import Message, text_part
-from pathnav.model.probe_chart import Chart
+from pathnav.model.probe_chart import Chart, decides
 from pathnav.model.probe_finding import Finding, Result, not_asked
-from pathnav.model.probe_line import Asked, Heard, user
+from pathnav.model.probe_line import Asked, Heard, Undecided, user
 from pathnav.model.probe_pictures import SMALL_PX, VIEW_PX, Picture, number_picture
 from pathnav.model.probe_tools import PICTURE, TOOLS
 from pathnav.model.profile import Placement
@@ -22,10 +22,11 @@ _CAPTION = f"Picture of {PICTURE} (call00001):"
 _BRIDGE = "I will look at what the tools returned."
 
 
+@decides("sight", fields=("pixels_per_token",))
 def probe_sight(chart: Chart) -> None:
     """Check whether the model reads a picture in a user message, and what that costs."""
     heard, pictures = _looked(chart, "sight", lambda picture: [user(picture.part(), _ASK)])
-    chart.sees = bool(pictures) and _reads(heard, pictures[-1])
+    chart.sees = _reads(heard, pictures[-1])
     seen = (
         f"it read the number {pictures[-1].number}"
         if chart.sees
@@ -47,13 +48,17 @@ def probe_sight(chart: Chart) -> None:
 
 def _measure(chart: Chart, heard: Heard) -> None:
     """Learn from the server's count what the picture cost: the same question without it is the rest."""
-    alone = chart.line.ask(Asked("image_tokens", [user(_ASK)]))
+    try:
+        alone = chart.line.ask(Asked("image_tokens", [user(_ASK)]))
+    except Undecided as error:  # what it saw, it saw
+        chart.leave_open({"pixels_per_token": error.sentence})
+        return
     counts = [one.reply.tokens.input for one in (heard, alone) if one.reply and one.reply.tokens]
     if len(counts) < 2 or counts[0] - counts[1] < _LEAST_TOKENS:
         chart.leave_open({"pixels_per_token": "the server's usage does not tell what an image costs"})
         return
     chart.image_tokens = counts[0] - counts[1]
-    chart.fields["pixels_per_token"] = round(VIEW_PX[0] * VIEW_PX[1] / chart.image_tokens, 1)
+    chart.decide(pixels_per_token=round(VIEW_PX[0] * VIEW_PX[1] / chart.image_tokens, 1))
 
 
 def _looked(
@@ -82,20 +87,27 @@ def _numbers(pictures: Sequence[Picture]) -> str:
     return " and ".join(picture.number for picture in pictures)
 
 
+@decides("placement", fields=("placement",))
 def probe_placements(chart: Chart) -> None:
     """Check in which places the model sees a picture that came as the result of a tool call."""
+    chart.rest_on("sight")
     if not chart.sees:
         chart.add(not_asked("placement", "it sees no picture at all"))
         return
+    chart.rest_on("tools")
+    if chart.acts is None:
+        chart.rest_on("text_protocol")
     if chart.acts != "native":
         _probe_text_placement(chart)
         return
     states: dict[str, str] = {}
+    unanswered: list[Undecided] = []
     for placement in Placement:
-        heard, pictures = _looked(chart, f"placement_{placement.value}", lambda p, w=placement: placed(p, w), TOOLS)  # type: ignore[misc]
-        states[placement.value] = _state(heard, pictures)
+        states[placement.value] = _state_of(chart, placement, unanswered)
     chosen = next((name for name, state in states.items() if state == "seen"), None)
     chart.placed = chosen is not None
+    if chosen is None and unanswered:
+        raise unanswered[0]
     seen = "; ".join(f"{name}: {state}" for name, state in states.items())
     if chosen is None:
         means = "the model sees pictures, but none that a tool returns: with native tools it would navigate blind"
@@ -107,16 +119,29 @@ def probe_placements(chart: Chart) -> None:
     chart.add(Finding("placement", result, seen, means, facts=states), placement=chosen)
 
 
+def _state_of(chart: Chart, placement: Placement, unanswered: list[Undecided]) -> str:
+    """Return what becomes of a picture in a place; where only this question went unanswered, the others still count."""
+    try:
+        heard, pictures = _looked(chart, f"placement_{placement.value}", lambda p: placed(p, placement), TOOLS)
+    except Undecided as error:
+        if chart.line.outage:
+            raise
+        unanswered.append(error)
+        return f"undecided ({error.sentence})"
+    return _state(heard, pictures)
+
+
 def _fall_back(chart: Chart) -> None:
     """Take the text protocol where the model follows it and no native placement is seen."""
     by_text = any(one.probe == "text_protocol" and one.result is Result.YES for one in chart.findings)
     chart.leave_open({"placement": "no placement was seen"})
     if by_text:
         chart.acts = "text"
-        chart.fields["tools"] = "text"
+        chart.decide(tools="text")
         _probe_text_placement(chart)
 
 
+@decides("placement_text", fields=("placement",))
 def _probe_text_placement(chart: Chart) -> None:
     """Check a picture in a conversation of the text protocol, where every image stands in a user message."""
     heard, pictures = _looked(
@@ -156,8 +181,10 @@ def placed(picture: Picture, placement: Placement) -> list[Message]:
     return [*sent, *bridge, user(*shown)]
 
 
+@decides("images_per_request", fields=("images_per_request",))
 def probe_many(chart: Chart) -> None:
     """Check how many pictures a request may hold."""
+    chart.rest_on("sight")
     if not chart.sees:
         chart.add(not_asked("images_per_request", "it sees no picture at all"))
         return

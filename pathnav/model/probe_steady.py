@@ -20,6 +20,10 @@ def probe_steady(chart: Chart) -> None:
         "median_s": round(median(line.seconds), 3) if line.seconds else None,
         "longest_s": round(max(line.seconds), 3) if line.seconds else None,
     }
+    if line.outage is not None:
+        change = "check the key" if line.outage.refuses_key else "look at the server's log, and at its load"
+        chart.add(Finding("steadiness", Result.NO, line.end, "a run would wait, then stop", change, facts))
+        return
     took = f"an answer took {facts['median_s']:.1f} s in the median, {facts['longest_s']:.1f} s at most"
     if not failed:
         means = (

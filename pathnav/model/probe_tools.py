@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pathnav.model.json_action import parse_actions
 from pathnav.model.parts import Message
-from pathnav.model.probe_chart import Chart
+from pathnav.model.probe_chart import Chart, decides
 from pathnav.model.probe_finding import Finding, Result
 from pathnav.model.probe_line import Asked, Heard, user
 from pathnav.model.profile import Structured, ToolCalling, ToolChoice
@@ -32,30 +33,69 @@ TOOLS = (
 )
 _NAMES = (PICTURE, NUMBER)
 _CUT_OBJECT = re.compile(r"\{\s*\"")  # what is held to a form begins with it, however long it goes on
+_BEGUN = re.compile(r'\{\s*"tool')
 _CUT_ACTION = re.compile(r'\{\s*"tool"\s*:\s*"take_picture"')
 _TASK = f"Call the tool {PICTURE} with the place “left”. Do nothing else."
+_AGAIN = f"Your call was cut off. {_TASK}"
+_TRIES = 3
+_ROOM = "give it room: --max-tokens 4096"
 
 
 def probe_tools(chart: Chart) -> None:
     """Check tool calling, and the text protocol, which is the way for models without."""
-    heard = chart.line.ask(Asked("tools", [user(_TASK)], TOOLS, truth={"name": PICTURE, "place": "left"}))
-    works = _is_right(heard.reply.calls if heard.reply else ())
-    chart.add(_tools_finding(heard, works))
-    if works:
+    _probe_calls(chart)
+    unknown = chart.result_of("tools") is Result.UNDECIDED
+    if unknown or chart.calls_tools:
         _probe_parallel(chart)
         _probe_later(chart)
-    if heard.reply is not None:
-        _probe_choices(chart, decides=works)
-    held = Structured.NONE if works else _probe_structured(chart)
-    by_text = _probe_text(chart, held)
-    chart.acts = "native" if works else "text" if by_text else None
-    tools = ToolCalling.NATIVE if works else ToolCalling.TEXT
-    if chart.acts is None:
-        chart.leave_open({"tools": "it called no tool in either way"})
-    else:
-        chart.fields["tools"] = tools.value
-    if chart.acts == "text":
-        chart.fields["tool_choice"] = ToolChoice.AUTO.value  # the text protocol sends none
+    if unknown or chart.takes_tools:
+        _probe_choices(chart)
+    if unknown or not chart.calls_tools:
+        _probe_structured(chart)
+    _probe_text(chart)
+
+
+@decides("tools", fields=("tools",))
+def _probe_calls(chart: Chart) -> None:
+    asked = Asked("tools", [user(_TASK)], TOOLS, truth={"name": PICTURE, "place": "left"})
+    heard, cut = _whole(chart, asked, _calls)
+    works = _is_right(_calls(heard))
+    chart.takes_tools, chart.calls_tools, chart.cut_off = heard.reply is not None, works, cut > 0 and not works
+    chart.add(_tools_finding(heard, works, cut))
+    if works:
+        chart.acts = "native"
+        chart.decide(tools=ToolCalling.NATIVE.value)
+
+
+def _calls(heard: Heard) -> Sequence[ToolCall]:
+    return heard.reply.calls if heard.reply else ()
+
+
+def _whole(chart: Chart, asked: Asked, calls_of: Callable[[Heard], Sequence[ToolCall]]) -> tuple[Heard, int]:
+    """Return an answer, and how often it was cut off in the middle of a call; then it is asked to call again.
+
+    A model that runs out of tokens now and then does call: a run tells it so and goes on, and so does this.
+    """
+    messages, heard = list(asked.messages), chart.line.ask(asked)
+    cut = 0
+    while heard.reply and _is_cut(heard, calls_of(heard)):
+        cut += 1
+        if cut == _TRIES:
+            break
+        messages += [{"role": "assistant", "content": "I will call it."}, user(_AGAIN)]
+        heard = chart.line.ask(replace(asked, messages=messages))
+    return heard, cut
+
+
+def _is_cut(heard: Heard, calls: Sequence[ToolCall]) -> bool:
+    """Return whether an answer ended in the middle of a call."""
+    if calls:
+        return calls[0].arguments is None and _is_unfinished(heard)
+    return _is_unfinished(heard) and bool(_BEGUN.search(heard.text))
+
+
+def _is_unfinished(heard: Heard) -> bool:
+    return heard.reply is not None and heard.reply.finish_reason == "length"
 
 
 def _is_right(calls: Sequence[ToolCall]) -> bool:
@@ -65,7 +105,11 @@ def _is_right(calls: Sequence[ToolCall]) -> bool:
     return "left" in str(calls[0].arguments.get("place", "")).lower()
 
 
-def _tools_finding(heard: Heard, works: bool) -> Finding:
+def _tools_finding(heard: Heard, works: bool, cut: int) -> Finding:
+    if cut:
+        again = f"asked again, it {'was whole' if works else 'was cut off each time'}"
+        seen = f"it calls tools, but the arguments of its call were cut off (its tokens were used up); {again}"
+        return Finding("tools", Result.PARTLY, seen, _LOST, _ROOM, {"cut_off": cut})
     if works:
         return Finding("tools", Result.YES, "it calls tools, with arguments that are valid JSON")
     means = "a run goes by the text protocol: tools in the prompt, one JSON action in the answer (tools: text)"
@@ -89,7 +133,12 @@ _SERVE = (
 )
 
 
+_LOST = "such a turn is lost and asked again: some episodes may end as format_errors"
+
+
+@decides("parallel_calls")
 def _probe_parallel(chart: Chart) -> None:
+    chart.rest_on("tools")
     task = f"Call the tool {PICTURE} twice in one answer: with the place “left” and with the place “right”."
     heard = chart.line.ask(Asked("parallel_calls", [user(task)], TOOLS, truth=2))
     made = len(heard.reply.calls) if heard.reply else 0
@@ -104,8 +153,10 @@ def _probe_parallel(chart: Chart) -> None:
         chart.add(Finding("parallel_calls", Result.NO, seen, means, facts={"calls": made}))
 
 
+@decides("later_calls")
 def _probe_later(chart: Chart) -> None:
     """Check whether it calls a tool again, with arguments that can be read, once the first call has been answered."""
+    chart.rest_on("tools")
     first = {"name": PICTURE, "arguments": '{"place": "left"}'}
     messages: list[Message] = [
         user(f"Call the tool {PICTURE} first with the place “left” and, once that is done, with the place “right”."),
@@ -119,10 +170,9 @@ def _probe_later(chart: Chart) -> None:
     heard = chart.line.ask(Asked("later_calls", messages, TOOLS, truth={"name": PICTURE, "place": "right"}))
     calls = heard.reply.calls if heard.reply else ()
     if calls and calls[0].arguments is None:
-        cut = " (its tokens were used up)" if heard.reply and heard.reply.finish_reason == "length" else ""
-        seen = f"behind an answered call, its arguments are no JSON object{cut}: {calls[0].raw[:80]!r}"
-        means = "such a turn is lost and asked again: some episodes may end as format_errors"
-        chart.add(Finding("later_calls", Result.PARTLY, seen, means, "give it room: --max-tokens 4096"))
+        what = "were cut off (its tokens were used up)" if _is_unfinished(heard) else "are no JSON object"
+        seen = f"behind an answered call, its arguments {what}: {calls[0].raw[:80]!r}"
+        chart.add(Finding("later_calls", Result.PARTLY, seen, _LOST, _ROOM))
     elif calls:
         chart.add(Finding("later_calls", Result.YES, "it calls again once a call has been answered"))
     else:
@@ -131,13 +181,13 @@ def _probe_later(chart: Chart) -> None:
         chart.add(Finding("later_calls", Result.NO, seen, means, "compare with the text protocol: --profile text"))
 
 
-def _probe_choices(chart: Chart, decides: bool) -> None:
+@decides("tool_choice", fields=("tool_choice",))
+def _probe_choices(chart: Chart) -> None:
     """Find what makes the model call a tool that it would not call by itself.
 
-    Args:
-        chart: What is known.
-        decides: Whether the finding goes into the profile; not where the text protocol is the way to act.
+    It goes into the profile, but where the text protocol is the way to act.
     """
+    chart.rest_on("tools")
     heeded: dict[str, bool] = {}
     said: list[str] = []
     for choice in (ToolChoice.NAMED, ToolChoice.REQUIRED):
@@ -158,31 +208,60 @@ def _probe_choices(chart: Chart, decides: bool) -> None:
         ToolChoice.AUTO: "where the report is due, only the prompt asks for it: more episodes may end without a box",
     }[chosen]
     chart.add(Finding("tool_choice", result, "; ".join(said), means, facts=heeded))
-    if decides:
-        chart.fields["tool_choice"] = chosen.value
+    if chart.calls_tools:
+        chart.decide(tool_choice=chosen.value)
 
 
-def _probe_text(chart: Chart, held: Structured) -> bool:
-    """Return whether the model acts by the text protocol, its answer held to an action where the server can do so."""
+@decides("text_protocol", fields=("tools", "tool_choice"))
+def _probe_text(chart: Chart) -> None:
+    """Check whether it acts by the text protocol, its answer held to an action where the server can do so."""
+    held = Structured.NONE if chart.calls_tools else Structured(chart.fields.get("structured_output", "none"))
     truth = {"name": PICTURE, "place": "left"}
     messages, form = text_messages([user(_TASK)], TOOLS), response_format(held, TOOLS)
-    heard = chart.line.ask(Asked("text_protocol", messages, truth=truth, response_format=form))
-    reply = with_actions(heard.reply, TOOLS, ()) if heard.reply else None
-    works = _is_right(reply.calls if reply else ())
+    asked = Asked("text_protocol", messages, truth=truth, response_format=form)
+    heard, cut = _whole(chart, asked, _written)
+    calls = _written(heard)
+    works = _is_right(calls)
     if works:
         where = "" if held is Structured.NONE else f", its answer held to {held.value}"
         seen = f"it writes one JSON action when the tools stand in the prompt{where}"
-        chart.add(Finding("text_protocol", Result.YES, seen, "tools: text is a way to run it"))
+        result, facts = (Result.PARTLY, {"cut_off": cut}) if cut else (Result.YES, {})
+        seen += "; its first was cut off (its tokens were used up), and asked again it was whole" if cut else ""
+        means = "tools: text is a way to run it"
+        chart.add(Finding("text_protocol", result, seen, means, _ROOM if cut else None, facts))
+    elif cut:
+        seen = f"it writes JSON actions, but each of {cut} was cut off (its tokens were used up)"
+        chart.add(Finding("text_protocol", Result.PARTLY, seen, _LOST, _ROOM, {"cut_off": cut}))
     else:
-        result = Result.PARTLY if reply and reply.calls and reply.calls[0].name else Result.NO
+        result = Result.PARTLY if calls and calls[0].name else Result.NO
         seen = f"it does not write the action that it is told to: {heard.quoted}"
         means = "a model that follows neither way of acting ends its episodes without a box (format_errors)"
         chart.add(Finding("text_protocol", result, seen, means))
-    return works
+    _decide_way(chart, works, cut_off=cut > 0)
 
 
-def _probe_structured(chart: Chart) -> Structured:
-    """Find what holds an answer to the form of an action, and return it."""
+def _decide_way(chart: Chart, by_text: bool, cut_off: bool) -> None:
+    """Note in which way the model acts, unless its own tool calls are that, or nobody knows."""
+    if chart.calls_tools or chart.result_of("tools") is Result.UNDECIDED:
+        return
+    chart.cut_off = not by_text and (chart.cut_off or cut_off)
+    if by_text:
+        chart.acts = "text"
+        chart.decide(tools=ToolCalling.TEXT.value, tool_choice=ToolChoice.AUTO.value)  # the text protocol sends none
+    else:
+        why = "its calls were cut off" if chart.cut_off else "it called no tool in either way"
+        chart.leave_open({"tools": why})
+
+
+def _written(heard: Heard) -> Sequence[ToolCall]:
+    """Return the actions in a text."""
+    return with_actions(heard.reply, TOOLS, ()).calls if heard.reply else ()
+
+
+@decides("structured_output", fields=("structured_output",))
+def _probe_structured(chart: Chart) -> None:
+    """Find what holds an answer to the form of an action."""
+    chart.rest_on("tools")
     obeyed: dict[str, str] = {}
     for structured in (Structured.JSON_SCHEMA, Structured.JSON_OBJECT):
         form = response_format(structured, TOOLS[:1])
@@ -196,7 +275,6 @@ def _probe_structured(chart: Chart) -> Structured:
         "answers of the text protocol are held to an action" if result is Result.YES else "answers are held to nothing"
     )
     chart.add(Finding("structured_output", result, seen, means, facts=obeyed), structured_output=chosen)
-    return Structured(chosen)
 
 
 def _obeyed(heard: Heard, structured: Structured) -> str:

@@ -14,6 +14,7 @@ from pathnav.model.reasoning import answer_start, split_reasoning
 FIRST_TOKENS = 16  # a few blanks, quotes and marks may stand before the word
 _REASONING = ("reasoning_content", "reasoning")  # vLLM, SGLang, llama.cpp; OpenRouter, Ollama
 _ROUNDING = 1e-3  # a logarithm this far above 0 is a rounded 0, more is no probability
+_MOST_TOKENS = 10**12  # of one call; more is no count
 _LEAST = -1e6  # servers send -9999 or -inf for "never"; a whole number may be too large for a float
 
 
@@ -76,9 +77,9 @@ class Reply:
         calls: The tool calls in the order sent, malformed ones at their own place.
         finish_reason: The server's word for why it stopped; None where it gave none.
         refused: Whether a content filter or the model's refusal field stopped the answer.
-        tokens: None where the server gave no usage.
+        tokens: None where the server gave no usage; one of 0 prompt tokens is none.
         seconds: From the question to the answer, retries and waits included.
-        retries: How many tries failed before this answer.
+        retries: How many requests failed before this answer.
         bytes_sent: Length of the request bodies, all tries.
         logprobs: The first tokens of the answer, those of a reasoning left out, with their log-probabilities, at most
             `FIRST_TOKENS`; empty where they were not asked for or the server gave none.
@@ -165,8 +166,8 @@ def _tokens(usage: object) -> Tokens | None:
     if not isinstance(usage, Mapping):
         return None
     counts = [usage.get("prompt_tokens"), usage.get("completion_tokens")]
-    whole = [count for count in counts if type(count) is int and count >= 0]
-    return Tokens(*whole) if len(whole) == 2 else None
+    whole = [count for count in counts if type(count) is int and 0 <= count <= _MOST_TOKENS]
+    return Tokens(*whole) if len(whole) == 2 and whole[0] > 0 else None  # each request has tokens: 0 is a blank form
 
 
 def _first_tokens(logprobs: object, tags: Sequence[str]) -> tuple[AnswerToken, ...]:

@@ -8,6 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pathnav.errors import ConfigError
 from pathnav.model.profile import DEFAULT_PROFILE, Profile
+from pathnav.model.redact import remember
 
 DETAILS = ("low", "high", "auto")
 TRACING_VARIABLES = (  # langsmith reads each name under both prefixes
@@ -47,6 +48,7 @@ class ChatSettings:
     profile: Profile = DEFAULT_PROFILE  # how this server is asked; of it the key holds what can change an answer
 
     def __post_init__(self) -> None:
+        remember(self.api_key)
         _parsed(self.base_url)
         for legal, field_name, expected in (
             (bool(self.model.strip()), "model", "a model name"),

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from pathnav.errors import ModelError, RunStopped
 
-OnFailed = Callable[[float, str], None]
-"""Told the seconds that a call took, and what it failed of."""
+OnFailed = Callable[[float, str, int], None]
+"""Told the seconds that a call took, what it failed of, and how many requests were sent for it."""
 
 
 @dataclass(slots=True)
@@ -16,18 +16,18 @@ class Terms:
     Args:
         until_s: When failed tries are no longer repeated, on the monotonic clock; None for never.
         check: Called before each request; raises `RunStopped` where the episode must not go on.
-        on_failed: Told of each call that failed in the end.
+        on_failed: Told of each call that failed in the end, and for which something was sent.
         stopped: What ended the episode's asking; what its agent did afterwards says nothing about the agent.
     """
 
     until_s: float | None = None
     check: Callable[[], None] = lambda: None
-    on_failed: OnFailed = lambda seconds, sentence: None
+    on_failed: OnFailed = lambda seconds, sentence, sent: None
     stopped: RunStopped | None = None
 
-    def ended(self, error: ModelError, seconds: float) -> None:
-        """Note how a call ended without an answer."""
+    def ended(self, error: ModelError, seconds: float, sent: int) -> None:
+        """Note how a call ended without an answer, and how many requests were sent for it."""
         if isinstance(error, RunStopped):
             self.stopped = error
-        else:
-            self.on_failed(seconds, str(error))
+        if sent:
+            self.on_failed(seconds, str(error), sent)

@@ -4,13 +4,11 @@ The conversation is sent exactly as it stands and the body is read as it came. C
 rewrite their arguments on the way, and cost 5 ms of CPU a call; this costs 1.
 """
 
-import errno
 import json
-import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +17,7 @@ import httpx
 from pathnav import __version__
 from pathnav.errors import ConfigError
 from pathnav.model import failures
+from pathnav.model.connection import CONNECT_TIMEOUT_S, of_connection, proxy_of
 from pathnav.model.failures import CallFailed, Failure
 from pathnav.model.hosts import is_named
 from pathnav.model.profile import ToolChoice
@@ -26,15 +25,24 @@ from pathnav.model.question import Question
 from pathnav.model.redact import redacted
 from pathnav.model.settings import ChatSettings
 
-CONNECT_TIMEOUT_S = 10.0
+ANSWER_LIMIT_MB = 32
+"""An answer is not read beyond; the longest with log-probabilities have less than 10 MB."""
 _SCHEMES = ("http://", "https://")  # without a proxy: pixels pass one only on the way to a host that the user has named
 KEEPALIVE_S = 4.0  # uvicorn closes idle connections after 5 s; reusing one at that moment loses the request
 
 
-class _Meter(threading.local):
-    """The length of the request bodies that this thread has sent."""
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a thread has sent: requests, and the bytes of their bodies."""
 
-    bytes_sent = 0
+    requests: int = 0
+    bytes: int = 0
+
+
+class _Meter(threading.local):
+    """What this thread has sent."""
+
+    sent = Sent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +94,9 @@ class Wire:
             ) from error
 
     @property
-    def bytes_sent(self) -> int:
-        """The length of the request bodies that the calling thread has sent so far."""
-        return self._meter.bytes_sent
+    def sent(self) -> Sent:
+        """What the calling thread has sent so far."""
+        return self._meter.sent
 
     def complete(self, question: Question) -> dict[str, Any]:
         """Return the body of one chat completion, with at least one choice; `[key]` where it repeats the key.
@@ -105,13 +113,16 @@ class Wire:
             fields |= {"logprobs": True, "top_logprobs": question.top_logprobs}
         response = self._post({**self._decoding(), "messages": list(question.messages), **fields})
         if not 200 <= response.status < 300:
-            text = response.text
-            raise CallFailed(failures.of_status(response.status, response.headers, text, _said(text)))
+            text, headers = self._clean(response.text), self._clean(dict(response.headers))
+            raise CallFailed(failures.of_status(response.status, headers, text, _said(text)))
         try:
-            body: dict[str, Any] = redacted(_checked(json.loads(response.content)), self._settings.api_key)
-            return body
-        except ValueError as error:  # no JSON, or bytes that are no UTF-8
-            raise CallFailed(failures.of_body(response.text)) from error
+            return _checked(self._clean(json.loads(response.content)))
+        except (ValueError, RecursionError) as error:  # no JSON, bytes that are no UTF-8, nesting without end
+            raise CallFailed(failures.of_body(self._clean(response.text))) from error
+
+    def _clean(self, answer: Any) -> Any:
+        """Return what the server sent without the key: before anything is made of it, errors among it."""
+        return redacted(answer, self._settings.api_key)
 
     def _decoding(self) -> dict[str, Any]:
         """Return the fields that are the same in every request."""
@@ -129,20 +140,24 @@ class Wire:
     def _post(self, payload: Mapping[str, Any]) -> "_Answer":
         """Send a request and return whatever came back whole."""
         content = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
-        self._meter.bytes_sent += len(content)
+        self._meter.sent = Sent(self._meter.sent.requests + 1, self._meter.sent.bytes + len(content))
         end_s = time.monotonic() + self._settings.timeout_s
         try:
             with self._http.stream("POST", self._url, content=content) as response:
-                chunks = []
+                chunks, left = [], ANSWER_LIMIT_MB * 10**6
                 for chunk in response.iter_bytes():  # httpx's time-out is of the silence between two of them
                     chunks.append(chunk)
+                    left -= len(chunk)
+                    if left < 0:
+                        sentence = f"answered with more than {ANSWER_LIMIT_MB} MB, which is no chat completion"
+                        raise CallFailed(Failure(sentence, retriable=True))
                     if time.monotonic() > end_s:
                         raise httpx.ReadTimeout("the answer trickles")
                 return _Answer(response.status_code, response.headers, b"".join(chunks))
         except httpx.DecodingError as error:
             raise CallFailed(failures.of_body(f"undecodable content ({error})")) from error
         except httpx.TransportError as error:
-            raise CallFailed(_of_connection(error, self._settings.timeout_s)) from error
+            raise CallFailed(of_connection(error, self._settings.timeout_s, proxy_of(self._settings))) from error
 
     def close(self) -> None:
         """Close all connections."""
@@ -194,30 +209,3 @@ def _said(text: str) -> str | None:
         if isinstance(body, Mapping):
             body = next((body[name] for name in ("error", "message", "detail") if body.get(name)), None)
     return body if isinstance(body, str) else None
-
-
-def _of_connection(error: BaseException, timeout_s: float) -> Failure:
-    """Return the failure behind a connection that did not come about, broke, or stayed silent."""
-    causes = list(_causes(error))
-    for cause in causes:
-        if isinstance(cause, socket.gaierror):
-            return Failure("has a host name that does not resolve", retriable=True, unreachable=True)
-        if isinstance(cause, ConnectionRefusedError):
-            return Failure("refuses the connection", retriable=True, unreachable=True)
-        if isinstance(cause, ssl.SSLError):
-            return Failure(f"fails the TLS handshake ({cause.reason})", retriable=True, unreachable=True)
-        if isinstance(cause, OSError) and cause.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH):
-            return Failure(f"cannot be reached ({cause.strerror})", retriable=True, unreachable=True)
-    if isinstance(error, httpx.ConnectTimeout):
-        sentence = f"did not accept a connection within {CONNECT_TIMEOUT_S:g} s"
-        return Failure(sentence, retriable=True, unreachable=True)
-    if isinstance(error, httpx.TimeoutException):
-        return Failure(f"did not answer within {timeout_s:g} s", retriable=True)
-    return Failure("dropped the connection before it had answered", retriable=True)
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an exception and what it came from, outermost first."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pathnav.cohort.protocol import MAGNIFICATIONS
+from pathnav.report.circumstances import told, told_in_a_line
 from pathnav.report.explorations import SearchRow
 from pathnav.report.grounds import Explorations, Ground
 from pathnav.report.paper_searches import PaperSearch, PaperTable, paper_hits, paper_sweep, sweep_footnote
@@ -13,7 +14,7 @@ from pathnav.report.statistics import Interval
 
 COLUMNS = (
     *("scorer", "schedule", "fill_to_k", "tile_px", "min_tissue", "set", "numerator", "denominator"),
-    *("mean_of_slides",),
+    *("mean_of_slides", "reader", "mpp_um", "annotation", "annotation_sha256", "annotation_classes"),
 )
 """What a CSV with explorations has beside the columns of Mode A; `set` is the number of the lines to compare with."""
 
@@ -71,6 +72,7 @@ def _facts(found: Explorations, row: SearchRow) -> dict[str, Any]:
 def _row(found: Explorations, row: SearchRow) -> dict[str, Any]:
     return {
         **_facts(found, row),
+        **told((*row.slides, *row.lost)),
         "n_slides": len(row.slides),
         "n_slides_with_tumour": len(row.rated),
         "n_phantoms": sum(one.slide.phantom for one in row.slides),
@@ -164,7 +166,11 @@ def _csv_facts(found: Explorations, row: SearchRow) -> dict[str, object]:
     facts = _facts(found, row)
     texts = {name: json.dumps(facts[name], sort_keys=True) for name in ("settings", "decoding")}
     schedule = ",".join(map(str, row.group.schedule))
-    return {"source": "run", **facts, **texts, "schedule": schedule, "n_infra": len(row.lost)}
+    return {"source": "run", **facts, **texts, "schedule": schedule, **_of_slides(row)}
+
+
+def _of_slides(row: SearchRow) -> dict[str, object]:
+    return {**told_in_a_line((*row.slides, *row.lost)), "n_infra": len(row.lost)}
 
 
 def _csv_ratio(name: str, cell: RatioCell) -> dict[str, object]:

@@ -17,7 +17,9 @@ class AnnotationRecord(Record):
     """Which annotation the tiles were judged by."""
 
     path: str | None = None
+    sha256: str | None = None
     classes: tuple[str, ...] = ()
+    relative_to_bounds: bool = False
     area_px2: float | None = None
     """Area of the annotated tumour in level-0 pixels squared."""
 

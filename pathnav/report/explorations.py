@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pathnav.cohort.protocol import MAGNIFICATIONS
+from pathnav.report.circumstances import Circumstances
 from pathnav.report.exploration_record import SHIPPED_SCORERS, ExplorationResult
 from pathnav.report.names import HASH_DIGITS, differing, flat_variant, model_words, settings_words
 from pathnav.report.ratios import EFFORTS, RATIOS, MeanCell, RatioCell, effort_cell, ratio_cell
@@ -29,7 +30,8 @@ class SearchGroup:
         tile_px: Side of a tile's image in pixels.
         min_tissue: Least share of tissue of a tile that is scored.
         seed: Orders the equals.
-        take: 0; a second exploration of the same slide, as with another annotation, is another row's: 1, and so on.
+        apart: Reader, scale and annotation in words, where one slide of the report has several.
+        take: 0; a second exploration of the same slide that differs in nothing of this is another row's: 1, and so on.
     """
 
     scorer: str
@@ -41,6 +43,7 @@ class SearchGroup:
     tile_px: int
     min_tissue: float
     seed: int
+    apart: tuple[str, ...] = ()
     take: int = 0
 
     @classmethod
@@ -64,7 +67,7 @@ class SearchGroup:
         place = _FIRST.index(self.scorer) if self.scorer in _FIRST else len(_FIRST) + self.is_own(CONTROL_SCORER)
         named = self.scorer, not self.is_shipped, self.model or "", self.configuration
         tiles = self.tile_px, self.min_tissue, self.fill_to_k, self.seed
-        return place, (*named, *tiles, self.take, self.schedule)
+        return place, (*named, *tiles, self.apart, self.take, self.schedule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +111,11 @@ def search_rows(found: Iterable[ExplorationResult]) -> list[SearchRow]:
     """Return one row a group, in the order of print."""
     groups: dict[SearchGroup, list[ExplorationResult]] = defaultdict(list)
     takes: Counter[tuple[SearchGroup, str]] = Counter()
-    for one in found:
-        group, slide = SearchGroup.of(one), one.slide.fingerprint
+    all_found = list(found)
+    circumstances = Circumstances(all_found)
+    for one in all_found:
+        group = replace(SearchGroup.of(one), apart=circumstances.words(one))
+        slide = one.slide.fingerprint
         groups[replace(group, take=takes[group, slide])].append(one)
         takes[group, slide] += 1
     return [_row(group, groups[group]) for group in sorted(groups, key=lambda group: group.sort_key)]
@@ -175,4 +181,5 @@ def _search(group: SearchGroup, among: Sequence[SearchGroup]) -> list[str]:
     said += [f"min tissue {group.min_tissue:g}"] if len({one.min_tissue for one in among}) > 1 else []
     said += ["filled to K"] if group.fill_to_k else []
     said += [f"seed {group.seed}"] if len({one.seed for one in among}) > 1 else []
-    return said + ([f"annotation {group.take + 1}"] if any(one.take for one in among) else [])
+    has_takes = any(one.take and replace(one, take=0) == replace(group, take=0) for one in among)
+    return [*said, *group.apart, *([f"search {group.take + 1}"] if has_takes else [])]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pathnav.cohort.annotation_geojson import KEPT_FORMAT
 from pathnav.geometry import Box
-from pathnav.report.own_files import KEPT_FORMAT
 from pathnav.run.record import write_bytes_atomic
 
 COLOURS = ([255, 200, 0], [255, 120, 0], [200, 0, 0])

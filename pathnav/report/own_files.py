@@ -6,9 +6,9 @@ A slip of the pen must not cost anyone a picture, an annotation or a slide.
 from dataclasses import dataclass
 from pathlib import Path
 
+from pathnav.cohort.annotation_geojson import KEPT_FORMAT
 from pathnav.errors import ConfigError
 
-KEPT_FORMAT = "pathnav-kept-tiles-1"
 PICTURE_KEY, PICTURE_MARK = "Software", "pathnav"
 
 

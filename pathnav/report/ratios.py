@@ -23,7 +23,7 @@ class Ratio:
         part: The numerator of one slide.
         whole: The denominator of one slide.
         counts: Whether a finished slide is among those that the ratio speaks of.
-        needs_truth: Whether it takes an annotation.
+        needs_truth: Whether its counts take an annotation.
     """
 
     name: str
@@ -45,7 +45,14 @@ REACH = (
 PRECISION = Ratio("precision", "precision", lambda c: c.kept_positives, lambda c: c.kept, lambda slide: slide.has_truth)
 ANSWERS = (
     Ratio("yes_rate", "yes rate", lambda c: c.yes, lambda c: c.scored, lambda slide: True, needs_truth=False),
-    Ratio("tie_rate", "tie rate", lambda c: c.tied, lambda c: c.candidates, lambda slide: True, needs_truth=False),
+    Ratio(
+        "tie_rate",
+        "tie rate",
+        lambda c: c.tied,
+        lambda c: c.candidates,
+        lambda slide: slide.has_truth,
+        needs_truth=False,
+    ),
 )
 RATIOS = (*HITS, *REACH, PRECISION, *ANSWERS)
 

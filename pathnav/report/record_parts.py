@@ -24,6 +24,7 @@ class SlideRecord(Record):
     """The slide's identity: the unit of resampling."""
     phantom: bool = False
     mpp_um: tuple[float, float] | None = None
+    reader: str | None = None
 
 
 class Tokens(Record):

@@ -90,8 +90,10 @@ class Report:
         lost, missing, searched = self.lost, len(self.run.unfinished), len(self.run.explorations)
         done = len(self.run.results) + searched - lost
         finished = sum(found.is_finished for found in self.run.explorations)
-        of_both = f" ({finished} of them whole-slide explorations)" if searched and self.rows else ""
-        parts = [f"{done} of {self.run.planned} episodes answered{of_both}"]
+        of_both = f" ({finished} of them searches)" if searched and self.rows else ""
+        has_searches = bool(searched or self.explorations)
+        units = "episodes and searches" if has_searches and self.rows else "searches" if has_searches else "episodes"
+        parts = [f"{done} of {self.run.planned} {units} answered{of_both}"]
         parts += [f"{lost} lost to infrastructure"] if lost else []
         parts += [f"{missing} not finished"] if missing else []
         command = "run their commands" if self.run.is_of_requests else "run the scenario"

@@ -9,7 +9,7 @@ from pathnav.errors import RunStopped
 from pathnav.localise.outcome import Outcome
 from pathnav.run.calls import Calls
 from pathnav.run.endpoint import ChatClients
-from pathnav.run.episode import STOPPED, Attempt, run_episode
+from pathnav.run.episode import Attempt, run_episode
 from pathnav.run.exploration import Search
 from pathnav.run.exploration_result import lost
 from pathnav.run.explorer import kept_exploration, run_search
@@ -19,6 +19,7 @@ from pathnav.run.progress import OnProgress, Progress
 from pathnav.run.queue import Held
 from pathnav.run.record import JsonObject, write_json_atomic
 from pathnav.run.shared_trees import SharedTrees
+from pathnav.run.stopped import stopped_by
 from pathnav.run.unit import chosen_model, due_keys, source_of
 
 
@@ -108,7 +109,7 @@ class Bench:
         """Record a search as interrupted; its scores so far are in the store."""
         for key in due_keys(search, self.folder):
             schedule = next(one for one in search.schedules if search.key(one) == key)
-            result = lost(search, schedule, "interrupted", STOPPED)
+            result = lost(search, schedule, "interrupted", stopped_by())
             seconds = round(time.monotonic() - self._started, 3)
             write_json_atomic(self.folder.make_episode(key) / RESULT_FILE, {**result, "seconds": seconds})
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pathnav.cohort.query import Query, Target
@@ -31,6 +32,11 @@ class SlideSource:
     mpp: float | None = None
     objective_power: float | None = None
     reader: str | None = None
+
+    @property
+    def place(self) -> str:
+        """The path as records have it: the same from every folder; a URL as it is."""
+        return self.path if "://" in self.path else str(Path(self.path).absolute())
 
     def open(self) -> "Slide":
         """Return the open slide.
@@ -126,7 +132,7 @@ class Case:
     def as_json(self) -> dict[str, Any]:
         """Return what `run.json` keeps about the case; it holds the target, so no agent may see it."""
         return {
-            "slide": self.source.path,
+            "slide": self.source.place,
             "fingerprint": self.slide.fingerprint,
             "node": self.query_id,
             "magnification": self.query.magnification,

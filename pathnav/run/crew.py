@@ -1,4 +1,4 @@
-"""The threads of a run, and what Ctrl-C does to them: the first one lets them finish, the second one stops them."""
+"""The threads of a run, and what Ctrl-C does to them: the first lets them finish, a second or SIGTERM stops them."""
 
 import contextlib
 import ctypes
@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from pathnav.errors import RunStopped
 from pathnav.run.caught import Failed, caught
-from pathnav.run.episode import STOPPED
 from pathnav.run.queue import Held, Queue
+from pathnav.run.stopped import is_terminated, stopped_by
 
 _M_ARENA_MAX, _ARENAS = -8, 2  # of glibc's mallopt
 _WAIT_S = 0.5
@@ -57,6 +57,8 @@ class Crew:
         except KeyboardInterrupt:
             try:
                 self.is_draining = True
+                if is_terminated():
+                    raise
                 on_draining(len(self._queue.running))
                 self._wait()
             except KeyboardInterrupt:
@@ -88,7 +90,7 @@ class Crew:
 
     def _stop_now(self) -> None:
         """Record what still runs as interrupted."""
-        self._stop(RunStopped(STOPPED))
+        self._stop(RunStopped(stopped_by()))
         self._wait(_GRACE_S)
         for held in list(self._queue.running):
             held.abandon()

@@ -36,6 +36,7 @@ from pathnav.run.record import EventLog, JsonObject, write_json_atomic
 from pathnav.run.redact import redacted
 from pathnav.run.result import query_facts, result_of
 from pathnav.run.run_recorder import RunRecorder
+from pathnav.run.stopped import stopped_by
 
 if TYPE_CHECKING:
     from pathnav.model import ChatClient
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-STOPPED = "stopped by Ctrl-C"
 _NOT_THE_AGENTS = (SlideError, ModelError, RecordError, MemoryError, sqlite3.Error)
 """Failures that say nothing about an agent, from wherever they come."""
 
@@ -150,7 +150,7 @@ class _Run:
         self.attempt.abandon = _nothing  # no cycle keeps the episode's images in memory
         with self.ending:
             if self.has_ended:  # another thread has recorded it as interrupted
-                return self._result(Outcome.INTERRUPTED, STOPPED)
+                return self._result(Outcome.INTERRUPTED, stopped_by())
             told = caught(lambda: self._told(ended))
             if isinstance(told, Failed):
                 told = self._told_without_environment(told.error)
@@ -184,7 +184,7 @@ class _Run:
         """Record the episode as interrupted, from another thread; what its own thread does afterwards is not kept."""
         with self.ending:
             if not self.has_ended:
-                self._write(self._result(Outcome.INTERRUPTED, STOPPED), Outcome.INTERRUPTED)
+                self._write(self._result(Outcome.INTERRUPTED, stopped_by()), Outcome.INTERRUPTED)
                 self.log.close()
 
     def _result(self, outcome: Outcome, reason: str | None) -> JsonObject:
@@ -196,12 +196,13 @@ class _Run:
         result: JsonObject = redacted(whole, self.secret)
         return result
 
-    def _note_failed_call(self, seconds: float, sentence: str) -> None:
-        """Keep that a call failed in the end."""
+    def _note_failed_call(self, seconds: float, sentence: str, tries: int) -> None:
+        """Keep that a call failed in the end, after so many requests."""
         self.failed_calls += 1
         event = {"id": f"failed:{self.recorder.attempt}:{self.failed_calls}", "kind": "failed_call"}
         with contextlib.suppress(RecordError):
-            self.log.append({**event, "take": self.recorder.take, "seconds": round(seconds, 3), "sentence": sentence})
+            told = {"seconds": round(seconds, 3), "tries": tries, "sentence": sentence}
+            self.log.append({**event, "take": self.recorder.take, **told})
 
     def _failed(self, error: BaseException) -> tuple[Outcome, str]:
         """Return outcome and reason of an episode in which something was raised; log it.
@@ -210,7 +211,7 @@ class _Run:
             EndpointUnreachable: If it is that: the endpoint has never answered, and nothing was learnt.
         """
         if isinstance(error, KeyboardInterrupt):
-            return Outcome.INTERRUPTED, STOPPED
+            return Outcome.INTERRUPTED, stopped_by()
         if isinstance(error, RunStopped):
             return Outcome.INTERRUPTED, str(error)
         if isinstance(error, EndpointUnreachable):

@@ -114,7 +114,7 @@ class Search:
     def as_json(self) -> dict[str, Any]:
         """Return what `run.json` keeps about it; it holds where the truth lies, so no scorer may see it."""
         return {
-            "slide": self.source.path,
+            "slide": self.source.place,
             "fingerprint": self.slide.fingerprint,
             "annotation": self.truth.as_json() if self.truth else None,
             "scorer": self.scorer.name,

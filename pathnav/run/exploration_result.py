@@ -67,7 +67,7 @@ def asked(search: Search, schedule: "Schedule") -> JsonObject:
         "key": search.key(schedule),
         "pathnav": __version__,
         "slide": {
-            "path": search.source.path,
+            "path": search.source.place,
             "fingerprint": slide.fingerprint,
             "phantom": slide.phantom,
             "mpp_um": list(slide.mpp_um),

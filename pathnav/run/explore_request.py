@@ -150,7 +150,7 @@ class ExploreRequest:
         scorer = search.scorer
         model = {"name": scorer.model.model, "base_url": self.model and self.model.base_url} if scorer.model else None
         told = {
-            "slide": asdict(self.source),
+            "slide": {**asdict(self.source), "path": self.source.place},
             "scorer": scorer.name,
             "options": scorer.settings,
             "model": model,

@@ -19,8 +19,10 @@ from pathnav.run.exploration import Search
 from pathnav.run.exploration_result import Found, details_of, finished, lost
 from pathnav.run.folder import EXPLORATION_FORMAT, RESULT_FILE, RunFolder
 from pathnav.run.open_slides import OpenSlides
+from pathnav.run.pixels_of import named_by_reader
 from pathnav.run.record import JsonObject, write_json_atomic
 from pathnav.run.redact import redacted
+from pathnav.run.stopped import stopped_by
 
 if TYPE_CHECKING:
     from pathnav.explore import Exploration, ScorerConfiguration, ScoreStore, TileTree
@@ -159,7 +161,7 @@ class _Desk:
                 raise error
         return self._write(ended, started)
 
-    def note_failed(self, seconds: float, sentence: str) -> None:
+    def note_failed(self, seconds: float, sentence: str, sent: int) -> None:
         """Count a request that failed with all its tries; any thread may call it, also when all is over."""
         with self._lock, contextlib.suppress(RecordError):
             self.calls.failed += 1
@@ -182,7 +184,7 @@ class _Desk:
         scorer = search.scorer.create(chat, self.folder.embeddings())
         if search.scorer.is_oracle and overlaps is not None:
             scorer.accept_truth(overlaps)  # type: ignore[attr-defined]  # the oracle's very class
-        configuration = search.scorer.configured(scorer, tree.tile_px)
+        configuration = named_by_reader(search.scorer.configured(scorer, tree.tile_px), search.source)
         positives = [positives_of(level) for level in overlaps] if overlaps else None
         clean = functools.partial(redacted, secret=search.scorer.secret)
         with ScoreStore(self.folder.scores(), clean=clean) as store:
@@ -226,7 +228,7 @@ class _Desk:
     def _lost(self, due: "list[Schedule]", error: BaseException) -> "dict[Schedule, JsonObject]":
         """Return the results of a search that was stopped."""
         if isinstance(error, KeyboardInterrupt):
-            outcome, reason = "interrupted", "stopped by Ctrl-C"
+            outcome, reason = "interrupted", stopped_by()
         elif isinstance(error, RunStopped):
             outcome, reason = "interrupted", sentence(error)
         else:
@@ -242,6 +244,9 @@ class _Desk:
             costs["embeddings"] = self._embeddings
         whole = {}
         for schedule, result in results.items():
+            if (kept := kept_exploration(self.folder, result["key"])) is not None:  # another process shared the tiles
+                whole[schedule] = kept
+                continue
             timed: JsonObject = redacted({**result, **costs}, self.search.scorer.secret)
             write_json_atomic(self.folder.make_episode(result["key"]) / RESULT_FILE, timed)
             whole[schedule] = timed

@@ -81,6 +81,7 @@ class Leases:
         self._lock = threading.Lock()
         self._held: dict[str, Lease] = {}
         self._closed = threading.Event()
+        self._has_clock = False
         self._renewing: threading.Thread | None = None
 
     def claim(self, name: str) -> Lease | None:
@@ -172,13 +173,27 @@ class Leases:
             for name in sorted({name.rpartition(".")[0] for name in names if not name.startswith(".")} - {""}):
                 if self.is_free(name) and (dead := self.claim(name)) is not None:
                     self.release(dead)
-            for clock in (self.folder / name for name in names if name.startswith(".clock-")):
-                if time.time() - clock.stat().st_mtime > _OLD_S:
-                    self._remove(clock)
+            for left in (self.folder / name for name in names if name.startswith(".")):
+                if _is_dead(left) or time.time() - left.stat().st_mtime > _OLD_S:
+                    self._remove(left)
 
     @property
     def _clock_file(self) -> Path:
         return self.folder / f".clock-{self.owner}"
+
+    @property
+    def _about(self) -> str:
+        """Who this is: the machine and the process are in it."""
+        about = {"format": LEASE_FORMAT, "owner": self.owner, "machine": machine(), "process": os.getpid()}
+        return json.dumps(about)
+
+    def _touch_clock(self) -> None:
+        """Have the file system write its time; the first time, whose clock it is too."""
+        if not self._has_clock:
+            with os.fdopen(os.open(self._clock_file, os.O_WRONLY | os.O_CREAT, OWNER_ONLY), "w") as file:
+                file.write(self._about)
+            self._has_clock = True
+        self._clock_file.touch(OWNER_ONLY)
 
     def _keep(self, lease: Lease) -> Lease:
         with self._lock:
@@ -205,12 +220,11 @@ class Leases:
 
     def _make(self, path: Path) -> bool:
         """Make a lease's file; return whether nobody was faster."""
-        about = {"format": LEASE_FORMAT, "owner": self.owner, "machine": machine(), "process": os.getpid()}
         scratch = self.folder / f".{path.name}-{self.owner}-{threading.get_ident()}"
         self.folder.mkdir(mode=0o700, exist_ok=True)
         try:
             with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY), "w") as file:
-                file.write(json.dumps(about))  # names the machine
+                file.write(self._about)
             _link(scratch, path)
         except FileExistsError:
             return False
@@ -227,7 +241,7 @@ class Leases:
             is_ours = about.get("machine") == machine()
             if is_ours and not _is_running(int(about["process"])):
                 return False
-            self._clock_file.touch(OWNER_ONLY)
+            self._touch_clock()
             return self._clock_file.stat().st_mtime - path.stat().st_mtime < self._expiry_s
         except FileNotFoundError:
             return None
@@ -267,3 +281,12 @@ def _is_running(process: int) -> bool:
     except PermissionError:  # somebody else's
         return True
     return True
+
+
+def _is_dead(path: Path) -> bool:
+    """Return whether a file was left by a process of this machine that is gone."""
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+        return bool(about["machine"] == machine() and not _is_running(int(about["process"])))
+    except (OSError, ValueError, KeyError, TypeError):  # of an older version, or not whole yet
+        return False

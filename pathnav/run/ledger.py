@@ -14,9 +14,9 @@ class Ledger:
 
     Args:
         calls: Answers received.
-        failed: Requests that never got one.
+        failed: Calls for which requests were sent, and that never got one.
         forced: Requests in which a tool was required.
-        retries: Tries that failed before an answer.
+        retries: Requests sent beyond the first of each call, those of failed calls included.
         seconds: Waited for answers, retries included.
         input_tokens: None where an answer came without usage, or none came: a sum over the rest would look whole.
         output_tokens: Likewise.
@@ -44,16 +44,18 @@ class Ledger:
         return {"input": self.input_tokens, "output": self.output_tokens}
 
 
-def ledger(replies: Sequence[JsonObject], requests: Sequence[JsonObject] = ()) -> Ledger:
-    """Return the cost of an episode's `reply` and `request` events."""
+def ledger(
+    replies: Sequence[JsonObject], requests: Sequence[JsonObject] = (), failed: Sequence[JsonObject] = ()
+) -> Ledger:
+    """Return the cost of an episode's `reply`, `request` and `failed_call` events."""
     usages = [reply["tokens"] for reply in replies]
     known = bool(usages) and all(usage is not None for usage in usages)
-    answered = {reply["id"] for reply in replies}
+    tries = [call.get("tries", 1) for call in failed]  # older records do not say
     return Ledger(
         calls=len(replies),
-        failed=sum(request["id"].replace("request:", "reply:", 1) not in answered for request in requests),
+        failed=len(tries),
         forced=sum(request["required_tool"] is not None for request in requests),
-        retries=sum(reply["retries"] for reply in replies),
+        retries=sum(reply["retries"] for reply in replies) + sum(tries) - len(tries),
         seconds=round(sum(reply["seconds"] for reply in replies), 3),
         input_tokens=sum(usage["input"] for usage in usages) if known else None,
         output_tokens=sum(usage["output"] for usage in usages) if known else None,

@@ -24,6 +24,7 @@ class Progress:
         calls_now: Requests that this run's searches made, failed ones included.
         tiles: While tiles are scored, which and how many, for the reader; None between.
         stopped: Why it ends before its end, as the beginning of a sentence: a guard, or an endpoint that is down.
+        units: What is counted: episodes, searches, or both.
     """
 
     planned: int
@@ -39,6 +40,7 @@ class Progress:
     calls_now: int = 0
     tiles: str | None = None
     stopped: str | None = None
+    units: str = "episodes"
 
     @property
     def left(self) -> int:

@@ -53,6 +53,11 @@ class Queue:
         self.kept = 0
 
     @property
+    def with_others(self) -> tuple[Unit, ...]:
+        """What other processes are at, as far as it is not finished."""
+        return tuple(unit for unit in self._elsewhere if due_keys(unit, self._folder))
+
+    @property
     def elsewhere(self) -> int:
         """How many results other processes are at."""
         return sum(len(due_keys(unit, self._folder)) for unit in self._elsewhere)

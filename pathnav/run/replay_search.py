@@ -13,6 +13,7 @@ from pathnav.cohort.canonical import canonical_text
 from pathnav.errors import AnnotationError, RecordError
 from pathnav.run.folder import SCORES_FILE
 from pathnav.run.key import hashed
+from pathnav.run.pixels_of import without_reader
 from pathnav.run.record import JsonObject
 from pathnav.run.replay_compare import Replayed, compared_fields
 from pathnav.run.replay_record import EpisodeRecord
@@ -114,7 +115,9 @@ def _named(record: EpisodeRecord, store: Path) -> "list[ScorerConfiguration]":
         rows = connection.execute("SELECT configuration FROM scorers ORDER BY id").fetchall()
     stored = [ScorerConfiguration(**json.loads(text)) for (text,) in rows]
     tile_px = record.field("tile_px")
-    found = [named for named in stored if named.tile_px == tile_px and _is_scorer(record.result, named)]
+    then = record.field("slide").get("reader")
+    plain = [(named, *without_reader(named)) for named in stored if named.tile_px == tile_px]
+    found = [named for named, own, reader in plain if reader in (None, then) and _is_scorer(record.result, own)]
     if not found:
         raise RecordError(f"{record.run / SCORES_FILE} holds no scores of the scorer {record.field('scorer')!r}")
     return found

@@ -111,7 +111,7 @@ class Request:
         """Return what `run.json` says of the episode: the request as resolved, without a key."""
         agent = episode.agent
         asked = {
-            "slide": asdict(episode.case.source),
+            "slide": {**asdict(episode.case.source), "path": episode.case.source.place},
             "query": {"id": episode.case.query_id, **query_facts(episode.case)},
             "agent": agent.name,
             "options": agent.settings,

@@ -102,7 +102,7 @@ def _slide_facts(case: Case) -> JsonObject:
     """Return which slide it was and how it was read."""
     slide = case.slide
     return {
-        "path": case.source.path,
+        "path": case.source.place,
         "fingerprint": slide.fingerprint,
         "whole": slide.whole.as_list(),
         "phantom": slide.phantom,
@@ -140,7 +140,7 @@ def _looks(environment: Environment | None, recorder: RunRecorder) -> JsonObject
 
 def _costs(episode: Episode, recorder: RunRecorder) -> JsonObject:
     """Return what the recorded calls cost, at the prices of now."""
-    costs = ledger(recorder.events_of_all_takes("reply"), recorder.events_of_all_takes("request"))
+    costs = ledger(*(recorder.events_of_all_takes(kind) for kind in ("reply", "request", "failed_call")))
     model = episode.agent.model.model if episode.agent.model else None
     return {
         "calls": costs.calls,

@@ -12,13 +12,14 @@ from pathnav.model.guards import Guard
 from pathnav.run.bench import Bench
 from pathnav.run.crew import Crew
 from pathnav.run.endpoint import ChatClients
+from pathnav.run.exploration import Search
 from pathnav.run.folder import RunFolder
 from pathnav.run.manner import Manner
 from pathnav.run.open_slides import OpenSlides
 from pathnav.run.progress import OnProgress, Progress
 from pathnav.run.queue import Held, Queue
 from pathnav.run.record import LogInUse
-from pathnav.run.unit import Unit, asks_model, chosen_model, due_keys, size
+from pathnav.run.unit import Unit, asks_model, chosen_model, due_keys, size, units_of
 
 __all__ = ["Manner", "OnProgress", "Progress", "Unit", "chosen_model", "run_plan"]
 
@@ -52,7 +53,7 @@ def run_plan(
 
     Raises:
         ConfigError: If a tracing variable of LangSmith is set, the folder is not ours, or, without workers, another
-            process is running the same.
+            process is running the same episode; of a search both share the tiles.
         EndpointUnreachable: If the first question to the endpoint does not reach it; what this run made is removed.
         KeyboardInterrupt: After Ctrl-C, once the episodes that were running have ended or were recorded as interrupted.
         RecordError: If the record cannot be written.
@@ -78,7 +79,7 @@ class _Run:
         self.first_model = next((chosen_model(unit) for unit in due if asks_model(unit)), None)
         name = self.first_model.model if self.first_model else None
         planned = sum(map(size, plan))
-        self.begin = Progress(planned, planned - sum(count for _, count in left), model=name)
+        self.begin = Progress(planned, planned - sum(count for _, count in left), model=name, units=units_of(plan))
         self.queue = Queue(due, folder, lambda: clients.has_answered(self.first_model), self._is_over)
         self.crew: Crew | None = None
         self._has_left = False
@@ -90,6 +91,8 @@ class _Run:
         on_progress(bench.progress)
         try:
             self._work(bench)
+            if self.manner.workers is None:
+                self._share(bench)
         except (EndpointUnreachable, PluginError):
             if not bench.progress.done:
                 self.folder.undo()
@@ -127,6 +130,16 @@ class _Run:
             return
         self.crew = Crew(self.queue, run, self.clients.stop)
         self.crew.work(self.manner.workers, self.manner.on_draining)
+
+    def _share(self, bench: Bench) -> None:
+        """Take part in a search that another process asked for as well: what one of them is scoring the other leaves.
+
+        An episode of Mode A is one process's alone.
+        """
+        for unit in self.queue.with_others:
+            if isinstance(unit, Search) and not self._is_over():
+                logger.warning("another process asks the same of %s: they share its tiles", self.folder.path)
+                bench.run(Held(unit, []))
 
     def _leave(self, held: Held, error: LogInUse) -> None:
         """Leave an episode to a process that has lost its lease, but not its hold on the record."""

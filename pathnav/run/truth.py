@@ -81,7 +81,7 @@ class Truth:
         """Return what a record says about it: areas in square level-0 pixels."""
         found = self.annotation
         return {
-            "path": self.source.annotation,
+            "path": str(Path(self.source.annotation).absolute()) if self.source.annotation else None,
             "sha256": self.sha256,
             "file_format": str(found.file_format) if found else None,
             "classes": list(found.chosen) if found else [],

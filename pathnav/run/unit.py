@@ -1,5 +1,6 @@
 """What a run is made of: episodes of Mode A and searches of Mode B."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pathnav.run.case import SlideSource
@@ -44,3 +45,9 @@ def due_keys(unit: Unit, folder: RunFolder) -> list[str]:
     if isinstance(unit, Episode):
         return [unit.key] if kept_result(folder, unit.key) is None else []
     return [key for key in unit.keys if kept_exploration(folder, key) is None]
+
+
+def units_of(plan: Iterable[Unit]) -> str:
+    """Return what the results of a plan are called: `episodes`, `searches`, or both."""
+    kinds = {isinstance(unit, Search) for unit in plan}
+    return "episodes and searches" if len(kinds) > 1 else "searches" if kinds == {True} else "episodes"

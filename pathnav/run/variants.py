@@ -102,6 +102,7 @@ class _Desk:
         self._slides, self._notify, self._with_key = slides, notify, with_key
         self._told: set[str] = set()
         self._keys: set[str] = set()
+        self._slide_of: dict[str, str] = {}
         self._posed: Posed = {}
         self._truths: Truths = {}
 
@@ -112,13 +113,20 @@ class _Desk:
         plan = plan_scenario(scenario, agents, self._slides, self._tell, self._posed)
         searches = plan_searches(scenario, scorers, self._slides, self._tell, self._truths)
         self._keep(plan)
-        new_episodes = [episode for episode in plan.episodes if episode.key not in self._keys]
-        new_searches = [search for search in searches if not self._keys.issuperset(search.keys)]
         before = len(self._keys)
-        self._keys |= {episode.key for episode in new_episodes}
-        self._keys |= {key for search in new_searches for key in search.keys}
+        new_episodes = [one for one in plan.episodes if self._is_new(one.case.source.path, [one.key])]
+        new_searches = [one for one in searches if self._is_new(one.source.path, one.keys)]
         asked = len(plan.episodes) + sum(len(search.keys) for search in searches)
         return VariantPlan(settings, new_episodes, new_searches, asked - (len(self._keys) - before))
+
+    def _is_new(self, slide: str, keys: list[str]) -> bool:
+        """Return whether a unit asks what none before it did; tell of a slide that is a copy of another one."""
+        original = self._slide_of.setdefault(keys[0], slide)
+        if original != slide:
+            self._tell(f"warning: {slide} is a copy of {original}: what is asked alike of both is asked of that alone")
+        is_new = not self._keys.issuperset(keys)
+        self._keys.update(keys)
+        return is_new
 
     @property
     def cases(self) -> list[JsonObject]:

@@ -8,6 +8,8 @@ import pytest
 from pathnav.cohort import annotation_file, annotation_fit
 from pathnav.cohort.annotation import ANNOTATION_FORMAT, AnnotationFormat, describe_annotation, load_annotation
 from pathnav.cohort.phantom import PhantomFiles
+from pathnav.errors import AnnotationError
+from pathnav.report.geojson import kept_tiles
 from support.annotations import feature, square, write_geojson, write_text
 from support.commands import Command
 from support.phantoms import annotated
@@ -55,6 +57,18 @@ def test_a_slide_without_tumour_is_described(pathnav: Command, tmp_path: Path) -
     said = pathnav("annotations", write_text(tmp_path, '{"positive": []}'))
     assert (said.code, said.err) == (0, "")
     assert "nothing has an area" in said.out
+
+
+def test_the_kept_tiles_of_a_search_that_kept_none_are_described_and_are_no_tumour(
+    pathnav: Command, tmp_path: Path
+) -> None:
+    path = write_text(tmp_path, json.dumps(kept_tiles({"levels": []})))
+    said = pathnav("annotations", path)
+    assert (said.code, said.err) == (0, "")
+    assert "holds no kept tiles" in said.out
+    assert json.loads(pathnav("annotations", path, "--json").out)["classes"] == []
+    with pytest.raises(AnnotationError, match="holds no kept tiles: it was written by a search that kept none"):
+        load_annotation(path, classes=["tumor"])
 
 
 def test_a_file_that_is_none_is_refused_in_one_sentence(pathnav: Command, tmp_path: Path) -> None:

@@ -76,6 +76,8 @@ def vertices(*points: Any) -> str:
     return json.dumps(feature("tumor", points))
 
 
+GEOMETRY = feature("T", square(0, 0, 1))["geometry"]
+
 REFUSED = {
     "empty": ("", "is neither JSON nor XML"),
     "text": ("not an annotation", "is neither JSON nor XML"),
@@ -85,6 +87,8 @@ REFUSED = {
     "unknown encoding": ('<?xml version="1.0" encoding="klingon"?><a/>', "is not XML that can be read"),
     "other XML": ("<svg/>", "got XML whose root is <svg>"),
     "other JSON": ('{"shapes": [], "version": 1}', 'got JSON with ["shapes", "version"]'),
+    "bare geometry": (json.dumps(GEOMETRY), "expected a GeoJSON Feature or FeatureCollection, or a list of Features"),
+    "bare geometries": (json.dumps([GEOMETRY]), "got a bare Polygon: put it into"),
     "a number": ("3", "got JSON with 3"),
     "nested": ("[" * 100_000, "nested more deeply"),
     "no features": ('{"type": "FeatureCollection"}', "features must be a list, got null"),
@@ -101,11 +105,17 @@ REFUSED = {
     "infinite": (vertices([0, 0], [1, 1], [float("inf"), 2]), "point 2 must be two finite numbers"),
     "a trillion pixels": (vertices([0, 0], [1, 1], [1e13, 2]), "point 2 must be two finite numbers"),
     "a huge whole number": (vertices([0, 0], [1, 1], [10**400, 2]), "expected a list of points"),
-    "ASAP text": (asap(asap_annotation("T", [("x", 1)])), "annotation 'a': X must be a number, got \"x\""),  # type: ignore[list-item]
-    "ASAP without Y": (asap(asap_annotation("T", [(1, 1)])).replace(" Y=", " Z="), "Y must be a number, got null"),
+    "ASAP text": (
+        asap(asap_annotation("T", [("x", 1)])),  # type: ignore[list-item]
+        "annotation no. 1 ('a'): X must be a number, got \"x\"",
+    ),
+    "ASAP without Y": (
+        asap(asap_annotation("T", [(1, 1)])).replace(" Y=", " Z="),
+        "annotation no. 1 ('a'): Y must be a number, and is missing",
+    ),
     "ASAP infinite": (asap(asap_annotation("T", [("inf", 1)])), "point 0 must be two finite numbers"),  # type: ignore[list-item]
     "ASAP without annotations": (asap(), "holds no closed region"),
-    "ImageScope text": (layer(("1px", 2)), "layer '1', region '1': X must be a number, got \"1px\""),
+    "ImageScope text": (layer(("1px", 2)), 'layer 1, region 1: X must be a number, got "1px"'),
     "ImageScope arrows": (imagescope(imagescope_layer(1, imagescope_region([(0, 0)], kind=3))), "only 1 arrow"),
     "DSA without elements": ('{"annotation": 3}', "expected an annotation with a list of elements, got 3"),
     "DSA element": ('{"elements": [3]}', "0.elements.0 must be an object, got 3"),
@@ -115,6 +125,23 @@ REFUSED = {
         '{"elements": [{"type": "circle", "center": [0, 0], "radius": Infinity}]}',
         "radius must be a finite",
     ),
+    "DSA circle turned inside out": (
+        '{"elements": [{"type": "circle", "center": [0, 0], "radius": -5}]}',
+        "0.elements.0.radius must not be negative, got -5",
+    ),
+    "DSA negative width": (
+        '{"elements": [{"type": "ellipse", "center": [0, 0], "width": -5, "height": 5}]}',
+        "0.elements.0.width must not be negative, got -5",
+    ),
+    "DSA negative height": (
+        '{"elements": [{"type": "rectangle", "center": [0, 0], "width": 5, "height": -0.5}]}',
+        "0.elements.0.height must not be negative, got -0.5",
+    ),
+    "ASAP nameless": (
+        asap(asap_annotation("T", square(0, 0, 1)), asap_annotation("T", [("x", 1)])).replace(' Name="a"', ' Name=""'),  # type: ignore[list-item]
+        "annotation no. 2: X must be a number",
+    ),
+    "ImageScope without ids": (layer((1, 2), ("x", 2)).replace('Id="1"', ""), "layer no. 1, region no. 1: X must be"),
     "NCRF list": ('{"positive": 3}', "positive must be a list, got 3"),
     "NCRF vertices": ('{"positive": [{"name": "a"}]}', "positive.0 must be an object with a list of vertices"),
 }

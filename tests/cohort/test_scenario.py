@@ -120,7 +120,7 @@ def test_one_agent_may_come_twice_only_with_other_options(tmp_path: Path) -> Non
         ({"format": "x", **SLIDES}, {}, "format of a cohort file must be 'pathnav-cohort-1'"),
         ({"file": "d.yaml"}, {}, "a cohort file must not name another one"),
         (SLIDES, {"phantoms": {}}, "cohort: phantoms must not stand beside file"),
-        ({"slides": [{"path": "a", "tee": "b"}]}, {}, "cohort.slides.0.tee: unknown key (did you mean tree?)"),
+        ({"slides": [{"path": "a", "tee": "b"}]}, {}, "c.yaml: slides.0.tee: unknown key (did you mean tree?)"),
     ],
 )
 def test_a_cohort_file_is_held_to_the_same_rules(content: Any, own: Any, expected: str, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from pathnav.cohort.scenario_file import load_scenario
 from pathnav.errors import ConfigError
-from support.scenarios import SLIDES, complaints, plain
+from support.scenarios import SLIDES, complaints, plain, write
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from support.scenarios import SLIDES, complaints, plain
         ("seed=[1", "--set seed: is not YAML"),
         ("format.x=1", "--set format.x: format is \"pathnav-scenario-1\" and has no 'x' to be set"),
         ("cohort.slides.4.mpp=1", "--set cohort.slides.4.mpp: cohort.slides is [{"),
-        ("localise.budgets=base", "localise.budgets: unknown key (did you mean budget?)"),
+        ("localise.budgets=base", "--set localise.budgets: unknown key (did you mean budget?)"),
     ],
 )
 def test_a_slot_that_cannot_be_filled_is_refused(assignment: str, expected: str, tmp_path: Path) -> None:
@@ -121,3 +121,44 @@ def test_an_unknown_scenario_is_refused_with_the_nearest_shipped_name() -> None:
 def test_a_shipped_scenario_without_slides_says_which_slot_is_empty() -> None:
     with pytest.raises(ConfigError, match="--cohort FILE"):
         load_scenario("mode-a-base")
+
+
+def test_a_fault_of_a_cohort_file_is_told_under_its_name_with_the_keys_that_it_holds(tmp_path: Path) -> None:
+    cohort = write(tmp_path / "c.yaml", {"slides": [{"path": "a.svs", "tumour_classes": "tumor", "tee": 1}]})
+    for document, slots in ((plain(cohort={"file": "c.yaml"}), {}), (plain(cohort=None), {"cohort": cohort})):
+        assert complaints(tmp_path / "s.yaml", document, **slots) == [
+            f'{cohort}: slides.0.tumour_classes: must be a list, got "tumor"',
+            f"{cohort}: slides.0.tee: unknown key (did you mean tree?)",
+        ]
+
+
+def test_the_sample_of_a_scenario_beside_a_cohort_file_is_the_scenarios_own(tmp_path: Path) -> None:
+    write(tmp_path / "c.yaml", SLIDES)
+    document = plain(cohort={"file": "c.yaml", "sample": {"slides": 0}})
+    (line,) = complaints(tmp_path / "s.yaml", document)
+    assert line.startswith("cohort.sample.slides: must be ")
+
+
+@pytest.mark.parametrize(
+    ("slots", "expected"),
+    [
+        ({"sets": ["seed=x"]}, '--set seed: must be a valid integer, got "x"'),
+        ({"sets": ["localise.repeats=0"]}, "--set localise.repeats: must be greater than or equal to 1, got 0"),
+        ({"sets": ["localise={agents: [random], repeats: 0}"]}, "--set localise: localise.repeats: must be greater"),
+        ({"sets": ["cohort.slides.0.mpp=30"]}, "--set cohort.slides.0.mpp: must be less than or equal to 20, got 30"),
+        ({"sets": ["seed={sweep: []}"]}, "--set seed: sweep must hold at least one value"),
+        ({"sets": ["seed={sweep: [1, 1]}"]}, "--set seed: sweep must not hold a value twice"),
+        ({"sets": ["seed={sweep: [1, x]}"]}, "--set seed: must be a valid integer"),
+        ({"base_url": "x", "model": "m"}, "--base-url: model.base_url: must be an http(s) address"),
+    ],
+)
+def test_a_fault_of_an_option_is_told_under_the_options_name(slots: Any, expected: str, tmp_path: Path) -> None:
+    (line,) = complaints(tmp_path / "s.yaml", plain(), **slots)
+    assert line.startswith(expected), line
+
+
+def test_a_fault_of_the_whole_names_the_file_and_the_option_that_changed_it(tmp_path: Path) -> None:
+    cohort = write(tmp_path / "c.yaml", {"slides": [{"path": "a.svs"}, {"path": "b.svs"}]})
+    said = complaints(tmp_path / "s.yaml", plain(), cohort=cohort, sets=["cohort.slides.1.path=a.svs"], folder=tmp_path)
+    assert len(said) == 1
+    assert said[0].startswith(f"{cohort} with --set cohort.slides.1.path: slides must not be named twice")

@@ -1,5 +1,6 @@
 """What stands between a model and us, and what servers do that no model does: none of it is an answer."""
 
+import contextlib
 import json
 import socket
 import threading
@@ -12,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from pathnav.errors import ModelError
+from pathnav.errors import EndpointUnreachable, ModelError
 from pathnav.model import Backoff, ChatClient, ChatSettings
 from support.asking import QUESTION, asking
 from support.chat_server import Answer, ChatServer, Request, failure, say
@@ -104,3 +105,85 @@ def test_a_wait_that_is_too_long_is_told() -> None:
     expected = pytest.raises(ModelError, match=r"asks for 86,400 s of patience, which is more than is waited")
     with asking([failure(429, "come tomorrow", headers={"Retry-After": "86400"})]) as (client, _), expected:
         client.ask(QUESTION)
+
+
+@contextmanager
+def pouring(megabytes: int) -> Iterator[tuple[str, list[int]]]:
+    """Give the URL of a server that sends so much JSON, and how many megabytes each of its connections took."""
+    server = socket.create_server(("127.0.0.1", 0))
+    taken: list[int] = []
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = server.accept()
+                with connection, contextlib.suppress(OSError):
+                    connection.recv(65536)
+                    taken.append(0)
+                    length = megabytes * 10**6 + 8
+                    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+                    connection.sendall(head.encode() + b'{"a": "')
+                    for _ in range(megabytes):
+                        connection.sendall(b"x" * 10**6)
+                        taken[-1] += 1
+
+    threading.Thread(target=serve, daemon=True).start()
+    yield f"http://127.0.0.1:{server.getsockname()[1]}/v1", taken
+    server.close()
+
+
+def test_an_answer_without_measure_is_cut_off_and_tried_again() -> None:
+    with pouring(300) as (url, taken), ChatClient(ChatSettings(url, "m"), backoff=Backoff(2, first_s=0.01)) as client:
+        with pytest.raises(ModelError, match=r"answered with more than 32 MB, .* \(tried 2 times\)$"):
+            client.ask(QUESTION)
+        assert len(taken) == 2 and max(taken) < 100
+
+
+def test_nesting_without_end_is_no_answer() -> None:
+    body = b'{"choices": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
+    expected = pytest.raises(ModelError, match="something that is not a chat completion")
+    with asking([Answer(body=body)] * 4) as (client, _), expected:
+        client.ask(QUESTION)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_that_refuses_is_named_and_not_the_endpoint(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with socket.socket() as closed:  # bound, and nobody listens
+        closed.bind(("127.0.0.1", 0))
+        proxy = f"127.0.0.1:{closed.getsockname()[1]}"
+        monkeypatch.setenv(f"{scheme.upper()}_PROXY", f"http://me:secret@{proxy}")
+        settings = ChatSettings(f"{scheme}://10.9.8.7/v1", "m", allow_hosts=("10.9.8.7",))
+        with ChatClient(settings) as client, pytest.raises(EndpointUnreachable) as caught:
+            client.ask(QUESTION)
+    told = f"{scheme}://10.9.8.7/v1 is asked through the proxy http://{proxy}, which refuses the connection; check "
+    assert str(caught.value) == told + "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY in the environment"
+
+
+def test_a_proxy_that_lets_nobody_through_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ALL_PROXY", "NO_PROXY", "https_proxy", "no_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{server.getsockname()[1]}")
+        settings = ChatSettings("https://10.9.8.7/v1", "m", allow_hosts=("10.9.8.7",))
+        expected = pytest.raises(
+            EndpointUnreachable, match=r"the proxy http://127\.0\.0\.1:\d+, which answered 403 Forb"
+        )
+        with ChatClient(settings) as client, expected:
+            client.ask(QUESTION)
+        thread.join()
+
+
+def test_a_request_that_was_sent_twice_for_its_log_probabilities_counts_as_two() -> None:
+    with asking([failure(400, "no logprobs here"), say("Yes")]) as (client, server):
+        assert client.ask(QUESTION, top_logprobs=5).retries == len(server.requests) - 1 == 1

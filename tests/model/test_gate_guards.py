@@ -18,7 +18,7 @@ from pathnav.model.prices import Price, Prices
 from pathnav.model.question import Question
 from pathnav.model.terms import Terms
 from support.asking import QUESTION
-from support.chat_server import Answer, ChatServer, Request, dropped, failure, say
+from support.chat_server import USAGE, Answer, ChatServer, Request, dropped, failure, say
 
 PRICES = Prices(date=datetime.date(2026, 1, 1), models={"any": Price(input=1_000_000.0, output=1_000_000.0)})
 """A dollar a token: the answers of the canned server cost 18."""
@@ -72,7 +72,12 @@ def test_what_is_set_aside_keeps_the_next_request_waiting_but_does_not_stop_it()
 
 def test_an_answer_without_usage_costs_the_most_and_a_refusal_nothing() -> None:
     bound = float(most_tokens(Question(QUESTION)) + 10)
-    for answer, cost in ((say("ok", usage=None), bound), (failure(400, "no"), 0.0), (say("ok"), 18.0)):
+    for answer, cost in (
+        (say("ok", usage=None), bound),
+        (say("ok", usage=dict.fromkeys(USAGE, 0)), bound),
+        (failure(400, "no"), 0.0),
+        (say("ok"), 18.0),
+    ):
         guard = Guard(Limits(max_usd=10 * bound), TokenPricing(PRICES))
         with ChatServer([answer]) as server:
             asked(server, guard, 1, 1)
@@ -126,8 +131,10 @@ def test_after_the_episodes_time_a_failed_request_is_not_repeated() -> None:
     with ChatServer(lambda request: failure(500, "no")) as server:
         settings = ChatSettings(base_url=server.base_url, model="any")
         with ChatClient(settings) as client:
-            bound = client.under(Terms(until_s=0.0, on_failed=lambda seconds, sentence: told.append(sentence)))
+            bound = client.under(
+                Terms(until_s=0.0, on_failed=lambda seconds, sentence, sent: told.append(f"{sent}: {sentence}"))
+            )
             with pytest.raises(ModelError, match="HTTP 500"):
                 bound.ask(QUESTION)
         assert len(server.requests) == 1
-    assert len(told) == 1
+    assert len(told) == 1 and told[0].startswith("1: ")

@@ -8,10 +8,29 @@ from pathnav.model.hosts import addresses, refuse_public
 
 
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1", "::1", "10.1.2.3", "192.168.0.9", "172.16.5.5", "169.254.1.1", "fd00::1", "100.64.0.1"]
+    "host",
+    ["127.0.0.1", "127.9.9.9", "::1", "0.0.0.0", "10.1.2.3", "192.168.0.9", "172.16.5.5", "fd00::1", "::ffff:10.0.0.1"],
 )
 def test_this_machine_and_private_networks_need_no_word(host: str) -> None:
     refuse_public(host, ())
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "169.254.169.254",
+        "169.254.1.1",
+        "100.64.0.1",
+        "100.127.255.254",
+        "fe80::1",
+        "::ffff:169.254.169.254",
+        "240.0.0.1",
+    ],
+)
+def test_what_carriers_and_clouds_answer_from_is_refused_until_it_is_named(host: str) -> None:
+    with pytest.raises(ConfigError, match=f"neither on this machine nor in a private network.*--allow-host {host}"):
+        refuse_public(host, ())
+    refuse_public(host, (host,))
 
 
 @pytest.mark.parametrize("host", ["8.8.8.8", "2001:4860:4860::8888", "::ffff:8.8.8.8", "172.32.0.1"])

@@ -40,7 +40,7 @@ def test_the_plain_stub_sees_acts_and_keeps_the_default_profile() -> None:
         ("no-usage", "usage", "no", "answers do not say what they cost"),
         ("flaky", "steadiness", "partly", "requests failed in a way that may pass: it answered HTTP"),
         ("html-error", "steadiness", "partly", "HTTP 502 Bad Gateway"),
-        ("truncated-json", "later_calls", "partly", "its arguments are no JSON object (its tokens were used up)"),
+        ("truncated-json", "later_calls", "partly", "its arguments were cut off (its tokens were used up)"),
         ("text-only", "tools", "no", "it does not call a tool when told to"),
         ("garrulous", "sight", "no", "What a fascinating section"),
     ],
@@ -73,3 +73,14 @@ def test_the_profile_holds_what_the_persona_needs_and_nothing_else(persona: str,
 def test_how_long_answers_take_is_told() -> None:
     facts = finding(found("slow"), "steadiness").facts
     assert facts["median_s"] >= 0.05 and facts["failed"] == {}
+
+
+@pytest.mark.parametrize("seed", range(7))
+def test_calls_that_are_cut_off_are_calls_with_every_seed(seed: int) -> None:
+    with StubServer(persona="truncated-json", seed=seed) as server:
+        settings = ChatSettings(base_url=server.base_url, model=STUB_MODEL)
+        one = examine(settings, sleep=lambda seconds: None)
+    assert one.usable and one.verdict.startswith("it can be run, with its own tool calls")
+    assert one.profile.key_fields == {}
+    cut = [finding.probe for finding in one.findings if "cut off (its tokens were used up)" in finding.seen]
+    assert cut == (["later_calls"], ["tools", "text_protocol"], [])[seed % 3]

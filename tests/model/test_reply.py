@@ -74,6 +74,11 @@ def test_tokens_are_unknown_unless_both_counts_are_whole_numbers() -> None:
         assert read_reply(choice(), usage).tokens is None
 
 
+def test_a_usage_of_no_prompt_tokens_is_none() -> None:
+    for prompt in (0, -1, True, 10**30, 1.5):
+        assert read_reply(choice(), {"prompt_tokens": prompt, "completion_tokens": 0}).tokens is None
+
+
 def test_lone_surrogates_do_not_survive_and_never_stop_a_reply() -> None:
     reply = read_reply(choice(sent("a\ud800", '{"x": "\ud800"}', "i\ud800"), content="t\udfff"), None)
     reply.text.encode()

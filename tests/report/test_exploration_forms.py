@@ -26,14 +26,14 @@ def report(tmp_path: Path) -> Report:
 
 def test_a_folder_with_explorations_alone_has_no_table_of_mode_a(report: Report) -> None:
     text = render(report)
-    assert text.startswith("Mode B: run\n24 of 24 episodes answered\n") and "IoU" not in text
+    assert text.startswith("Mode B: run\n24 of 24 searches answered\n") and "IoU" not in text
 
 
 def test_both_modes_stand_in_one_report(tmp_path: Path) -> None:
     found = report_of(tmp_path, result(), *over("ab"), exploration("c", **LOST))
     text = render(found)
     assert text.startswith(
-        "Modes A and B: run\n3 of 4 episodes answered (2 of them whole-slide explorations), 1 lost to infrastructure"
+        "Modes A and B: run\n3 of 4 episodes and searches answered (2 of them searches), 1 lost to infrastructure"
     )
     assert "Mean IoU beside the paper's" in text and "Mode B at K = 6,3,2" in text
     assert found.as_json()["episodes"]["lost"] == 1 and found.as_json()["episodes"]["answered"] == 3

@@ -143,7 +143,7 @@ def test_a_lost_slide_puts_its_row_into_a_table_of_its_own(tmp_path: Path) -> No
 def test_a_slide_that_is_not_finished_is_named_so(tmp_path: Path) -> None:
     text = render(report_of(tmp_path, *over("ab"), *over("a", scorer="random"), planned=4))
     assert (
-        "over 1 of 2 slides (b.svs not finished), set 2" in text and "3 of 4 episodes answered, 1 not finished" in text
+        "over 1 of 2 slides (b.svs not finished), set 2" in text and "3 of 4 searches answered, 1 not finished" in text
     )
 
 
@@ -158,9 +158,11 @@ def test_other_tiles_stand_in_other_tables_and_say_so(tmp_path: Path) -> None:
 
 def test_another_annotation_of_the_same_slides_is_another_table(tmp_path: Path) -> None:
     other = ((9, 9, 6, 4, 6), *COUNTS[1:])
-    found = report_of(tmp_path, *over("ab"), *over("ab", other))
+    file = {"path": "folder/other.geojson", "classes": ["tumor", "necrosis"]}
+    found = report_of(tmp_path, *over("a"), *over("a", other, annotation=file))
     assert len([title for title in titles(found) if title.startswith("Mode B at") and "unconditional" in title]) == 2
-    assert "vlm (annotation 1)" in render(found) and "vlm (annotation 2)" in render(found)
+    assert "vlm (annotation a.geojson: tumor)" in render(found)
+    assert "vlm (annotation other.geojson: tumor, necrosis)" in render(found)
 
 
 def test_seeds_settings_and_filling_up_tell_rows_apart(tmp_path: Path) -> None:

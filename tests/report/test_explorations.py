@@ -188,11 +188,13 @@ def test_ratios_equal_those_of_brute_force(slides: list[tuple[Counts, ...]]) -> 
                 assert (cell.macro.value, cell.macro.n_slides) == (pytest.approx(macro), n_slides)
 
 
-def test_yes_and_tie_rates_speak_of_all_slides() -> None:
+def test_yes_rates_speak_of_all_slides_and_tie_rates_of_annotated_ones_as_in_explore() -> None:
     levels = [level(i, None, scored=10, yes=4, candidates=4, tied=1) for i in range(3)]
     (row,) = rows_of(exploration("a", None, levels=levels), exploration("b", NO_TUMOUR), exploration("c"))
     assert row.ratios["yes_rate"][0].value == (4 + 9 + 9) / (10 + 18 + 18)
-    assert row.ratios["tie_rate"][0].value == (1 + 3 + 3) / (4 + 9 + 9)
+    assert row.ratios["tie_rate"][0].value == (3 + 3) / (9 + 9)
+    (alone,) = rows_of(exploration("a", None, levels=levels))
+    assert alone.ratios["tie_rate"][0].value is None
 
 
 def test_a_slide_without_tumour_has_no_rate_but_counts_in_precision() -> None:

@@ -40,7 +40,7 @@ def test_all_searches_of_a_folder_are_shown_whatever_was_asked_last(pathnav: Com
     assert told == wanted | {("random", "6,3,2")}
     assert [found["episodes"][name] for name in ("planned", "answered")] == [5, 5]
     said = pathnav("report", out).out
-    assert "5 of 5 episodes answered" in said and "earlier plans" not in said
+    assert "5 of 5 searches answered" in said and "earlier plans" not in said
     assert pathnav(*exploring.annotated("--scorer", "random", "--schedule", "1,1,1", "--out", out)).code == 0
     assert document(out)["explorations"] == found["explorations"]
 

@@ -148,6 +148,23 @@ def test_the_last_to_leave_removes_what_killed_processes_left(tmp_path: Path) ->
     killed.close()
 
 
+def test_the_last_to_leave_removes_the_clocks_of_processes_that_were_killed(tmp_path: Path) -> None:
+    folder = tmp_path / "leases"
+    with closing(Leases(folder)) as mine:
+        assert mine.claim("key") is not None
+        with subprocess.Popen(
+            [sys.executable, "-c", HOLD, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as other:
+            assert other.stdout is not None
+            assert other.stdout.readline() == b"False\n"
+            assert list(folder.glob(".clock-*")), "it looked at the lease's age"
+            mine._sweep()
+            assert list(folder.glob(".clock-*")), "the clock of a process that works is left to it"
+            other.kill()
+            other.wait()
+    assert not folder.exists()
+
+
 def test_shards_share_a_plan_evenly_and_leave_nothing_out() -> None:
     plan = list(range(23))
     shares = [Shard.of(f"{number}/5").share(plan) for number in range(1, 6)]

@@ -1,5 +1,6 @@
 """What calls cost is summed; what nobody knows is null, with the reason."""
 
+import itertools
 import json
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from pathnav.model.prices import load_prices
 from pathnav.run.ledger import cost_fields, ledger
-from support.chat_server import ChatServer, call, failure, say
+from support.chat_server import Answer, ChatServer, Request, call, failure, say
 from support.commands import Bench, Command
 from support.episodes import ask, endpoint
 
@@ -20,22 +21,23 @@ def reply(number: int, tokens: dict[str, int] | None = None, **more: Any) -> dic
     return {"id": f"reply:{number}", "tokens": tokens, **fields, **more}
 
 
-def request(number: int, required_tool: str | None = None, take: str = "") -> dict[str, Any]:
-    return {"id": f"{take}request:{number}", "required_tool": required_tool}
+def request(number: int, required_tool: str | None = None) -> dict[str, Any]:
+    return {"id": f"request:{number}", "required_tool": required_tool}
 
 
 def test_a_ledger_sums_what_the_record_says() -> None:
     found = ledger(
         [reply(0, {"input": 10, "output": 1}), reply(1, {"input": 20, "output": 2})],
         [request(0), request(1, "finish_and_report"), request(2, "finish_and_report")],
+        [{"tries": 4}, {}],
     )
-    assert (found.calls, found.failed, found.forced, found.retries) == (2, 1, 2, 2)
+    assert (found.calls, found.failed, found.forced, found.retries) == (2, 2, 2, 5)
     assert (found.seconds, found.images_sent, found.pixels_sent, found.bytes_sent) == (1.0, 4, 200, 20)
     assert found.tokens == {"input": 30, "output": 3}
 
 
-def test_a_request_of_another_take_is_not_answered_by_this_one() -> None:
-    assert ledger([reply(0)], [request(0), request(0, take="take2:")]).failed == 1
+def test_a_request_that_was_never_sent_did_not_fail() -> None:
+    assert ledger([reply(0)], [request(0), request(1)]).failed == 0
 
 
 def test_one_answer_without_usage_makes_the_tokens_unknown() -> None:
@@ -99,3 +101,20 @@ def test_a_call_that_never_got_an_answer_is_counted(bench: Bench) -> None:
         result = ask(bench, "vlm", model=endpoint(server))
     assert result["outcome"] == "infra_error"
     assert (result["calls"], result["failed_calls"]) == (1, 1)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 5, 9, 99])
+def test_the_records_sum_to_the_requests_that_the_server_saw(pathnav: Command, bench: Bench, limit: int) -> None:
+    number = itertools.count()
+    answers = (say("hm"), failure(500, "no", headers={"retry-after-ms": "1"}), call("get_image_info", {}))
+
+    def answer(request: Request) -> Answer:
+        return answers[next(number) % 7 % 3]
+
+    with ChatServer(answer) as server:
+        asked = ("--out", "kept", "--model", "canned", "--base-url", server.base_url, "--max-calls", limit)
+        pathnav("run", bench.scenario(slides=1, agents=["vlm"]), *asked, "--workers", 2)
+        seen = len(server.requests)
+    found = [json.loads(path.read_text()) for path in (bench.folder / "kept" / "episodes").glob("*/result.json")]
+    assert sum(one["calls"] + one["failed_calls"] + one["retries"] for one in found) == seen
+    assert 0 < seen <= limit
