@@ -111,6 +111,7 @@ class _Windows:
     def __init__(self, grid: WindowGrid, mask: TissueMask, min_tissue: float) -> None:
         self.grid = grid
         held = mask.shares_of(grid.boxes()) >= min_tissue
+        self.with_tissue = int(held.sum())
         if mask.status is TissueStatus.NOT_BRIGHTFIELD or not held.any():
             held = np.ones(grid.count, np.bool_)
         self.tissue: NDArray[np.int64] = np.flatnonzero(held).astype(np.int64)
@@ -182,7 +183,7 @@ class _Search:
             prompts=VERSION,
             finding_is_cut=self._model.is_cut(self._environment.query.finding),
             windows=self.fine.grid.count,
-            with_tissue=int(self.fine.tissue.size),
+            with_tissue=self.fine.with_tissue,
             compared=self._compared,
             peaks=[{"box": one.box.as_list(), "score": one.score} for one in found],
         )

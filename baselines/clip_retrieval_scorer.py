@@ -53,7 +53,7 @@ class ClipRetrievalScorer:
         self._choice = ModelChoice(architecture, checkpoint, device, precision, batch)
         self._contrast = contrast_of(tumour, not_tumour)
         self._store = EmbeddingStore()
-        self.embedding_costs = {"encoded": 0, "kept_from_before": 0, "store_bytes": 0}
+        self.embedding_costs: dict[str, int] | None = None
 
     def accept_embeddings(self, store: EmbeddingStore) -> None:
         """Take the store that embeddings are kept in; else they go with the scorer."""
@@ -76,9 +76,12 @@ class ClipRetrievalScorer:
     def _probabilities(self, tiles: Sequence[TileImage]) -> list[float]:
         """Return the probabilities of tiles of one grid."""
         found = embedded_tiles(tiles, self._model, self._store)
-        self.embedding_costs["encoded"] += found.encoded
-        self.embedding_costs["kept_from_before"] += found.found
-        self.embedding_costs["store_bytes"] = self._store.disk_bytes
+        before = self.embedding_costs or {"encoded": 0, "kept_from_before": 0}
+        self.embedding_costs = {
+            "encoded": before["encoded"] + found.encoded,
+            "kept_from_before": before["kept_from_before"] + found.found,
+            "store_bytes": self._store.disk_bytes,
+        }
         shares = probabilities(self._model, found.vectors, self._contrast)
         return [round(share, SCORE_DIGITS) for share in shares.tolist()]
 

@@ -59,11 +59,17 @@ def note(text: str) -> None:
     sys.stderr.flush()
 
 
-def embeddings_line(result: Mapping[str, Any]) -> str | None:
-    """Return what the embeddings of a result cost, in words; None where there are none."""
+def embeddings_line(result: Mapping[str, Any], out: object) -> str | None:
+    """Return what the embeddings of a result cost, in words; None where there are none.
+
+    Args:
+        result: The result.
+        out: The run folder, None where it is not kept.
+    """
     costs = result.get("embeddings")
     if costs is None:
         return None
     stored = costs["store_bytes"]
     size = f"{stored / 1e6:.1f} MB kept" if stored >= 1e6 else f"{stored / 1e3:.0f} kB kept"
-    return f"{costs['encoded']} encoded, {costs['kept_from_before']} known from before, {size}"
+    told = f"{costs['encoded']} encoded, {costs['kept_from_before']} known from before"
+    return told if out is None else f"{told}, {size}"

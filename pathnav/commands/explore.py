@@ -255,7 +255,7 @@ def _lines(found: "Searched") -> list[str]:
         "schedule": ",".join(map(str, result["schedule"])),
         "calls": _calls(found),
         "unparsed": result["unparsed"] or None,
-        "embeddings": embeddings_line(result),
+        "embeddings": embeddings_line(result, found.out),
         "tumour": ", ".join(result["annotation"]["classes"]) or "none" if result["annotation"] else "not annotated",
         "record": found.out,
     }

@@ -199,7 +199,7 @@ def _lines(located: "Located") -> list[str]:
         if result["upsampled"]
         else None,
         "surveyed": f"{result['examined_mm2']:.2f} mm2 (unbudgeted)" if result["unbudgeted"] else None,
-        "embeddings": embeddings_line(result),
+        "embeddings": embeddings_line(result, located.out),
         "agent": result["agent"],
         "model": result["model"],
         "target cut": "the target is larger than the slide" if result["target_cut"] else None,

@@ -76,16 +76,16 @@ class Survey:
 
         images = window_images(grid, numbers, read, model.side_px)
         found = embedded(numbers, grid.boxes(numbers), images, model=model, shelf=shelf)
-        self._count(found)
+        self._count(found, self._embeddings.disk_bytes)
         return found
 
-    def _count(self, found: Embedded) -> None:
+    def _count(self, found: Embedded, disk_bytes: int) -> None:
         """Add to what embeddings have cost."""
         before = self.embedding_costs or {"encoded": 0, "kept_from_before": 0, "store_bytes": 0}
         self.embedding_costs = {
             "encoded": before["encoded"] + found.encoded,
             "kept_from_before": before["kept_from_before"] + found.found,
-            "store_bytes": before["store_bytes"] + found.disk_bytes,
+            "store_bytes": disk_bytes,
         }
 
 

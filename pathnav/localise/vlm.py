@@ -35,7 +35,7 @@ class VlmAgent:
         tools: Further tools beside the paper's three, as `file.py:Class` or installed names.
         hints: An agent that proposes windows to start from, by name or as `{name: options}`; `clip` is
             `clip-retrieval`. The row is then marked as unbudgeted, for the region was surveyed.
-        hint_count: How many windows it proposes.
+        hint_count: How many windows it proposes; 3 where left out.
 
     Raises:
         ConfigError: If an option has no legal value.
@@ -55,11 +55,14 @@ class VlmAgent:
         tools: Sequence[str] = (),
         *,
         hints: str | Mapping[str, Any] | None = None,
-        hint_count: int = HINT_COUNT,
+        hint_count: int | None = None,
     ) -> None:
         self.views = ViewSettings(view_px=view_px, guides=guides, jpeg_quality=jpeg_quality)
         self._tools: Mapping[str, Tool] = load_tools([*DEFAULT_TOOLS, *tools])
-        self._hints = Hints(hints, hint_count) if hints is not None else None
+        if hints is None and hint_count is not None:
+            raise ConfigError("hint_count says how many hints there are; name who gives them with hints")
+        count = HINT_COUNT if hint_count is None else hint_count
+        self._hints = Hints(hints, count) if hints is not None else None
         self.unbudgeted = self._hints is not None  # the region is surveyed for hints alone, never by the model
 
     @property

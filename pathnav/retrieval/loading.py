@@ -1,6 +1,7 @@
 """Load an image-text model, once per process and choice."""
 
 import threading
+from pathlib import Path
 from typing import Any
 
 from pathnav.retrieval.choice import ModelChoice
@@ -8,7 +9,7 @@ from pathnav.retrieval.clip import clip_network
 from pathnav.retrieval.conch import conch_network
 from pathnav.retrieval.device import device_for, is_out_of_memory, moved, out_of_memory, precision_for
 from pathnav.retrieval.model import ImageTextModel
-from pathnav.retrieval.names import Origin
+from pathnav.retrieval.names import FOLDER_PREFIX, Origin
 from pathnav.retrieval.network import check_extra, quiet
 
 MOST_LOADED = 2
@@ -36,10 +37,12 @@ def load(choice: ModelChoice) -> ImageTextModel:
 
 
 def _stamp(choice: ModelChoice) -> tuple[int, ...]:
-    if choice.file is None or not choice.file.is_file():
-        return ()
-    status = choice.file.stat()
-    return (status.st_size, status.st_mtime_ns)
+    """Return size and time of the files that a choice names."""
+    files = [choice.file] if choice.file is not None else []
+    if choice.origin is Origin.FOLDER:
+        files += sorted(Path(choice.full_name.removeprefix(FOLDER_PREFIX)).expanduser().glob("*"))
+    found = [file.stat() for file in files if file.is_file()]
+    return tuple(number for status in found for number in (status.st_size, status.st_mtime_ns))
 
 
 def _loaded(choice: ModelChoice) -> ImageTextModel:

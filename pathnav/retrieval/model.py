@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pathnav.errors import ConfigError
+from pathnav.errors import ConfigError, ModelError
 from pathnav.retrieval.choice import ModelChoice
 from pathnav.retrieval.device import exact, first_batch, is_out_of_memory, out_of_memory, release
 from pathnav.retrieval.network import Network
@@ -43,9 +43,11 @@ class ImageTextModel:
         self._image_batch = choice.batch or first_batch(device, network.preprocess.side_px)
         self._text_batch = TEXT_BATCH
         self._dimensions = 0
-        self._dimensions = int(self.encode_texts(["."]).shape[1])
-        if choice.batch is None and device != "cpu":
+        try:
+            self._dimensions = int(self.encode_texts(["."]).shape[1])
             self.encode_images(np.zeros((1, self.side_px, self.side_px, 3), np.uint8))
+        except ModelError as error:  # a network without numbers in it is a wrong checkpoint
+            raise ConfigError(str(error)) from error
 
     @property
     def side_px(self) -> int:
@@ -167,10 +169,11 @@ class ImageTextModel:
             rows = rows if rows.shape[1] == found.shape[1] else np.empty((count, found.shape[1]), np.float32)
             rows[start : start + batch] = found[: min(batch, count - start)]
         if not np.isfinite(rows).all():
-            raise ConfigError(
-                f"{self.choice.full_name} gives embeddings that are no numbers with precision={self.precision}; "
-                "give precision=fp32, or check the checkpoint"
+            way_on = (
+                "check the checkpoint" if self.precision == "fp32" else "give precision=fp32, or check the checkpoint"
             )
+            name, precision = self.choice.full_name, self.precision
+            raise ModelError(f"{name} gives embeddings that are no numbers with precision={precision}; {way_on}")
         return rows
 
     def _attempt(self, encode: Callable[[], Any]) -> Vectors | None:

@@ -99,7 +99,8 @@ class Contrast:
                 or not prompts
                 or not all(isinstance(one, str) and one.strip() for one in prompts)
             ):
-                raise ConfigError(f"{name} must be one or more prompts, got {prompts!r}")
+                given = prompts if isinstance(prompts, str) else list(prompts)
+                raise ConfigError(f"{name} must be one or more prompts, got {given!r}")
 
     @property
     def as_json(self) -> dict[str, Any]:

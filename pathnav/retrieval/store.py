@@ -66,9 +66,11 @@ class EmbeddingStore:
 
     Args:
         folder: Where they lie; None for a temporary folder that goes with the object.
+        pixels: All that can change the pixels of a slide beside its file, such as its reader and its scale, as JSON.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, pixels: Mapping[str, Any] | None = None) -> None:
+        self._pixels = dict(pixels or {})
         self.folder = folder if folder is not None else Path(tempfile.mkdtemp(prefix="pathnav-embeddings-"))
         if folder is None:
             weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
@@ -92,7 +94,7 @@ class EmbeddingStore:
         about: dict[str, Any] = {
             "format": FORMAT,
             "slide": slide,
-            "grid": dict(grid),
+            "grid": {**grid, **self._pixels},
             "model": dict(model.identity),
             "row": {"box": "4 float64, level-0 px", "embedding": f"{model.dimensions} float32"},
         }

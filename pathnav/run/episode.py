@@ -131,7 +131,7 @@ class _Run:
         self, episode: Episode, folder: RunFolder, log: EventLog, slides: OpenSlides, attempt: Attempt
     ) -> None:
         self.episode, self.log, self.slides, self.attempt = episode, log, slides, attempt
-        self.place, self.embeddings = log.path.parent, folder.embeddings()
+        self.place, self.folder = log.path.parent, folder
         self.recorder = RunRecorder(log, folder.images, resumes=episode.agent.resumes)
         self.environment: Environment | None = None
         self.entered = False
@@ -235,7 +235,7 @@ class _Run:
             recorder=recorder,
             chat=chat if episode.agent.model else None,
             checkpoint=self.place / CHECKPOINT,
-            embeddings=self.embeddings,
+            embeddings=self.folder.embeddings(slide.reader, slide.mpp_um),
         )
         # By its very class: a plug-in that calls itself oracle, or inherits from it, is told nothing.
         if type(agent) is Oracle and episode.case.target is not None:

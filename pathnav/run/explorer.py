@@ -19,7 +19,7 @@ from pathnav.run.exploration import Search
 from pathnav.run.exploration_result import Found, details_of, finished, lost
 from pathnav.run.folder import EXPLORATION_FORMAT, RESULT_FILE, RunFolder
 from pathnav.run.open_slides import OpenSlides
-from pathnav.run.pixels_of import named_by_reader
+from pathnav.run.pixels_of import named_by_pixels
 from pathnav.run.record import JsonObject, write_json_atomic
 from pathnav.run.redact import redacted
 from pathnav.run.stopped import stopped_by
@@ -181,10 +181,12 @@ class _Desk:
         search = self.search
         tree = trees.get(search)
         overlaps = search.truth.overlaps(tree) if search.truth else None
-        scorer = search.scorer.create(chat, self.folder.embeddings())
+        scorer = search.scorer.create(chat, self.folder.embeddings(search.slide.reader, search.slide.mpp_um))
         if search.scorer.is_oracle and overlaps is not None:
             scorer.accept_truth(overlaps)  # type: ignore[attr-defined]  # the oracle's very class
-        configuration = named_by_reader(search.scorer.configured(scorer, tree.tile_px), search.source)
+        configuration = named_by_pixels(
+            search.scorer.configured(scorer, tree.tile_px), search.source, search.slide.mpp_um
+        )
         positives = [positives_of(level) for level in overlaps] if overlaps else None
         clean = functools.partial(redacted, secret=search.scorer.secret)
         with ScoreStore(self.folder.scores(), clean=clean) as store:

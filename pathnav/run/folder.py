@@ -15,7 +15,7 @@
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -208,11 +208,11 @@ class RunFolder:
             self._made += [path, *(path.with_name(f"{SCORES_FILE}-{tail}") for tail in ("shm", "wal"))]
         return path
 
-    def embeddings(self) -> "EmbeddingStore":
-        """Return the embeddings of windows and tiles."""
+    def embeddings(self, reader: str, mpp_um: Sequence[float]) -> "EmbeddingStore":
+        """Return the embeddings of windows and tiles of a slide that is read so, at this scale."""
         from pathnav.retrieval import EmbeddingStore
 
-        return EmbeddingStore(self.path / EMBEDDINGS)
+        return EmbeddingStore(self.path / EMBEDDINGS, {"reader": reader, "mpp_um": list(mpp_um)})
 
     def undo(self) -> None:
         """Remove what this object made: for a run that turned out to be impossible before anything was learnt.

@@ -13,7 +13,7 @@ from pathnav.cohort.canonical import canonical_text
 from pathnav.errors import AnnotationError, RecordError
 from pathnav.run.folder import SCORES_FILE
 from pathnav.run.key import hashed
-from pathnav.run.pixels_of import without_reader
+from pathnav.run.pixels_of import without_pixels
 from pathnav.run.record import JsonObject
 from pathnav.run.replay_compare import Replayed, compared_fields
 from pathnav.run.replay_record import EpisodeRecord
@@ -115,9 +115,14 @@ def _named(record: EpisodeRecord, store: Path) -> "list[ScorerConfiguration]":
         rows = connection.execute("SELECT configuration FROM scorers ORDER BY id").fetchall()
     stored = [ScorerConfiguration(**json.loads(text)) for (text,) in rows]
     tile_px = record.field("tile_px")
-    then = record.field("slide").get("reader")
-    plain = [(named, *without_reader(named)) for named in stored if named.tile_px == tile_px]
-    found = [named for named, own, reader in plain if reader in (None, then) and _is_scorer(record.result, own)]
+    slide = record.field("slide")
+    readers, scales = (None, slide.get("reader")), (None, slide["mpp_um"])
+    plain = [(named, *without_pixels(named)) for named in stored if named.tile_px == tile_px]
+    found = [
+        named
+        for named, own, reader, scale in plain
+        if reader in readers and scale in scales and _is_scorer(record.result, own)
+    ]
     if not found:
         raise RecordError(f"{record.run / SCORES_FILE} holds no scores of the scorer {record.field('scorer')!r}")
     return found

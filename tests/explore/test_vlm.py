@@ -131,11 +131,17 @@ def test_scores_come_in_order_whatever_the_order_of_the_answers(tiles_of: TileTr
 
 def test_scores_before_a_tile_without_answer_are_yielded_and_no_further_one_is_begun(tiles_of: TileTree) -> None:
     images = distinct(tiles_of, 60)
-    bad = sent_jpeg(images[20])
+    bad, before = sent_jpeg(images[20]), {sent_jpeg(image) for image in images[:20]}
+    all_before_are_asked = threading.Event()
 
     def answer(request: Request) -> Answer:
-        is_bad = hashlib.sha256(request.jpegs[0]).hexdigest() == bad
-        return failure(404, "gone") if is_bad else say("Yes 73", delay_s=0.02)
+        name = hashlib.sha256(request.jpegs[0]).hexdigest()
+        before.discard(name)
+        if not before:
+            all_before_are_asked.set()
+        if name == bad:
+            all_before_are_asked.wait(20)  # a thread may have taken a tile before this one and not yet read it
+        return failure(404, "gone") if name == bad else say("Yes 73", delay_s=0.02)
 
     found: list[TileScore] = []
     with scoring(answer) as (scorer, server), pytest.raises(ModelError, match="gone"):

@@ -75,6 +75,16 @@ def test_other_words_score_anew_and_show_the_model_no_image(
     assert sorted((cost["encoded"], cost["kept_from_before"]) for cost in costs) == [(0, tiles), (tiles, 0)]
 
 
+def test_embeddings_at_another_scale_are_others(pathnav: Command, path: Path, planted: str, tmp_path: Path) -> None:
+    words = ("--scorer-option", "tumour=blue", "--schedule", "1,1,1")
+    fresh = explored(pathnav, path, planted, tmp_path / "fresh", *words, "--mpp", 0.5)
+    explored(pathnav, path, planted, tmp_path / "out", *words)
+    explored(pathnav, path, planted, tmp_path / "out", "--scorer-option", "tumour=cyan", "--mpp", 0.5)
+    costs = [json.loads(file.read_text()) for file in (tmp_path / "out").glob("episodes/*/result.json")]
+    (other,) = (one["embeddings"] for one in costs if one["slide"]["mpp_um"] == [0.5, 0.5])
+    assert other["kept_from_before"] == 0 < fresh["calls_now"] <= other["encoded"]
+
+
 def test_a_score_is_the_softmax_over_both_cosines(path: Path, planted: str) -> None:
     from pathnav_baselines.clip_retrieval_scorer import ClipRetrievalScorer
 

@@ -74,5 +74,5 @@ def test_own_words_replace_the_contrast() -> None:
 
 
 def test_a_contrast_needs_words_on_both_sides() -> None:
-    with pytest.raises(ConfigError, match=r"not_tumour must be one or more prompts, got \(\)"):
+    with pytest.raises(ConfigError, match=r"not_tumour must be one or more prompts, got \[\]"):
         Contrast(("a",), ())

@@ -70,6 +70,7 @@ def test_another_box_slide_grid_or_model_is_another_embedding(tmp_path: Path) ->
         store.shelf("slide", {**GRID, "tile_px": 128}, PlainEncoder()),
         store.shelf("slide", GRID, PlainEncoder(name="other")),
     ]
+    others.append(EmbeddingStore(tmp_path, {"reader": "another"}).shelf("slide", GRID, PlainEncoder()))
     assert not any(shelf.find(numbers, boxes_of(numbers)).known.any() for shelf in others)
     assert not shelf_in(tmp_path).find(numbers, boxes_of(numbers) + 1).known.any()
     assert shelf_in(tmp_path).find(numbers, boxes_of(numbers)).known.all()

@@ -25,6 +25,27 @@ def test_tiles_of_another_reader_are_scored_anew_and_the_usual_one_may_be_named(
         assert pathnav("replay", folder).code == 0
 
 
+def test_tiles_at_another_scale_are_scored_anew_also_where_the_edge_cuts_them_to_the_same_box(
+    pathnav: Command, bench: Bench
+) -> None:
+    exploring = Exploring(bench)
+    plain = exploring.plain("--scorer", "nuclear-density", "--json")
+    alone = pathnav(*plain, "--mpp", 0.5)
+    for scale in (0.25, 0.5):
+        said = pathnav(*plain, "--mpp", scale, "--out", "kept")
+        assert said.code == 0
+    assert json.loads(said.out)["calls_now"] == json.loads(alone.out)["calls_now"] > 0
+    stored = [json.loads(path.read_text()) for path in Path("kept/episodes").glob("*/result.json")]
+    (fine,) = (one for one in stored if one["slide"]["mpp_um"] == [0.5, 0.5])
+    fresh = pathnav(*plain, "--mpp", 0.5, "--out", "fresh")
+    assert fresh.code == 0
+    (path,) = Path("fresh/episodes").glob("*/result.json")
+    for here, there in zip(fine["levels"], json.loads(path.read_text())["levels"], strict=True):
+        assert here["kept_confidences"] == there["kept_confidences"]
+    for folder in Path("kept/episodes").iterdir():
+        assert pathnav("replay", folder).code == 0
+
+
 @pytest.mark.parametrize("command", ["explore", "locate"])
 def test_a_record_is_replayed_from_any_folder(
     pathnav: Command, bench: Bench, command: str, monkeypatch: pytest.MonkeyPatch
