@@ -60,7 +60,9 @@ class VlmAgent:
         self.views = ViewSettings(view_px=view_px, guides=guides, jpeg_quality=jpeg_quality)
         self._tools: Mapping[str, Tool] = load_tools([*DEFAULT_TOOLS, *tools])
         if hints is None and hint_count is not None:
-            raise ConfigError("hint_count says how many hints there are; name who gives them with hints")
+            raise ConfigError(
+                f"hint_count, got {hint_count}, says how many hints there are; name who gives them: hints"
+            )
         count = HINT_COUNT if hint_count is None else hint_count
         self._hints = Hints(hints, count) if hints is not None else None
         self.unbudgeted = self._hints is not None  # the region is surveyed for hints alone, never by the model
