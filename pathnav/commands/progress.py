@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pathnav.commands.console import note
 
 if TYPE_CHECKING:
-    from pathnav.run.progress import OnProgress, Progress
+    from pathnav.run.runner import OnProgress, Progress
 
 SECONDS_BETWEEN_LINES = 10.0
 

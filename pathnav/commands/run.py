@@ -18,7 +18,7 @@ from pathnav.commands.stopping import stoppable
 from pathnav.errors import RecordError
 
 if TYPE_CHECKING:
-    from pathnav.run.progress import Progress
+    from pathnav.run.runner import Progress
 
 DEFAULT_FOLDER = Path("runs")
 
@@ -106,11 +106,10 @@ def run(
     from pathnav.model.guards import Limits
     from pathnav.report.summary import make_report
     from pathnav.run.anonymise import anonymise_run
-    from pathnav.run.manner import Manner
+    from pathnav.run.runner import RunOptions, Shard
     from pathnav.run.scenario_run import ScenarioRun
-    from pathnav.run.shard import Shard
 
-    manner = Manner(
+    options = RunOptions(
         workers,
         Shard.of(shard),
         Limits(max_calls, max_usd, max_minutes),
@@ -131,7 +130,7 @@ def run(
                 losses.add(progress.latest["reason"])
 
         try:
-            done = ScenarioRun(loaded, folder, manner).run(on_progress, note)
+            done = ScenarioRun(loaded, folder, options).run(on_progress, note)
         except KeyboardInterrupt:
             if as_json:
                 _print_what_there_is(folder)

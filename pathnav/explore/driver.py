@@ -3,19 +3,16 @@
 A sweep over schedules is one call with several policies; a replay makes no call to a scorer.
 """
 
-import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pathnav.errors import PluginError, RecordError
 from pathnav.explore.answers import Placed, answers
-from pathnav.explore.ctrl_c import CtrlC
 from pathnav.explore.nesting import Numbers
-from pathnav.explore.scorer import Scorer, ScorerConfiguration, TileImage, TileScore, batch_tiles
+from pathnav.explore.scorer import Scorer, TileImage, TileScore, batch_tiles
 from pathnav.explore.scores import ScoreTable
 from pathnav.explore.search import Policy, Selection, Wanted
 from pathnav.explore.store import ScoreStore
@@ -24,8 +21,6 @@ from pathnav.geometry import Box
 
 Progress = Callable[[int, int, int, int], None]
 """Called with the level, how many tiles of it that are asked for have scores, how many there are, requests so far."""
-
-_WAIT_S = 0.1  # between two looks at what other processes are scoring
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +46,6 @@ def explore(
     policies: Sequence[Policy],
     *,
     store: ScoreStore | None = None,
-    configuration: ScorerConfiguration | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Exploration:
@@ -61,8 +55,7 @@ def explore(
         tree: The slide's tiles.
         scorer: Scores them; asked level by level, in batches, only for tiles that the store does not hold.
         policies: The searches; they share all scores.
-        store: Where scores are kept as they come; without it they end with the process.
-        configuration: What names its scores in the store; default: what the scorer declares of itself.
+        store: Where its scores of the slide are kept as they come; without it they end with the process.
         seed: Orders the equals.
         progress: Told how far the scoring is.
 
@@ -71,27 +64,22 @@ def explore(
         ModelError: If a tile got no answer; the scores so far are kept, and the same call goes on from there.
         RecordError: If the store fails.
     """
-    named = configuration or ScorerConfiguration.of(scorer, tree.tile_px)
-    desk = _Desk(tree, named, seed, store, scorer=scorer, progress=progress)
-    return desk.run(policies)
+    return _Run(tree, seed, store, scorer=scorer, progress=progress).to_the_end(policies)
 
 
-def replay(
-    tree: TileTree, configuration: ScorerConfiguration, policies: Sequence[Policy], *, store: ScoreStore, seed: int = 0
-) -> Exploration:
+def replay(tree: TileTree, policies: Sequence[Policy], *, store: ScoreStore, seed: int = 0) -> Exploration:
     """Return what policies select from stored scores alone.
 
     Args:
         tree: The slide's tiles.
-        configuration: Of the scorer whose scores are taken.
         policies: The searches.
-        store: The scores.
+        store: The scores of a scorer on this slide.
         seed: Orders the equals.
 
     Raises:
         RecordError: If a tile that a policy needs has no stored score.
     """
-    return _Desk(tree, configuration, seed, store).run(policies)
+    return _Run(tree, seed, store).to_the_end(policies)
 
 
 def empty_table(tree: TileTree, seed: int = 0) -> ScoreTable:
@@ -100,26 +88,24 @@ def empty_table(tree: TileTree, seed: int = 0) -> ScoreTable:
     return ScoreTable(tree.nesting, eligible, seed, tree.fingerprint)
 
 
-class _Desk:
+class _Run:
     """Gets scores into a table: from the store where it has them, else from the scorer."""
 
     def __init__(
         self,
         tree: TileTree,
-        configuration: ScorerConfiguration,
         seed: int,
         store: ScoreStore | None,
         *,
         scorer: Scorer | None = None,
         progress: Progress | None = None,
     ) -> None:
-        self.tree, self.configuration, self.store = tree, configuration, store
-        self.scorer, self.progress = scorer, progress
+        self.tree, self.store, self.scorer, self.progress = tree, store, scorer, progress
         self.table = empty_table(tree, seed)
         self.tiles_now = 0
         self.requests_now = 0
 
-    def run(self, policies: Sequence[Policy]) -> Exploration:
+    def to_the_end(self, policies: Sequence[Policy]) -> Exploration:
         """Return the policies' selections."""
         steps = [policy.advance(self.table) for policy in policies]
         while any(isinstance(step, Wanted) for step in steps):
@@ -142,33 +128,18 @@ class _Desk:
         if self.table.unknown(level, tiles).size < tiles.size or not self.table.eligible[level][tiles].all():
             raise PluginError("a search policy must want only eligible tiles that have no score yet")
         left = self._unstored(level, tiles)
-        if left.size and self.scorer is None:
-            magnification, name = self.tree.magnification(level), self.configuration.name
-            raise RecordError(f"{left.size} tiles at {magnification:g}x have no stored score of scorer {name!r}")
         known = tiles.size - left.size
         self._tell(level, known, tiles.size)
-        step = batch_tiles(self.scorer) if self.scorer is not None else 1
-        while left.size:
-            for start in range(0, left.size, step):
-                with closing(self._score(level, left[start : start + step])) as counts:
-                    for count in counts:
-                        known += count
-                        self._tell(level, known, tiles.size)
-            others = self.table.unknown(level, left)
-            if others.size == left.size:  # other processes are scoring all that is left
-                time.sleep(_WAIT_S)
-            left = self._unstored(level, others)
-            known = tiles.size - left.size
-
-    @contextmanager
-    def _claimed(self, level: int, tiles: Numbers) -> Iterator[NDArray[np.bool_]]:
-        """Give which of some tiles no other process is scoring; none else scores them within the `with` block."""
-        if self.store is None:
-            yield np.ones(tiles.size, np.bool_)
+        if not left.size:
             return
-        magnification, boxes = self.tree.magnification(level), self._boxes(level, tiles)
-        with self.store.claimed(self.configuration, self.tree.fingerprint, magnification, boxes) as is_free:
-            yield np.array(is_free, np.bool_)
+        if self.scorer is None:
+            raise RecordError(f"{left.size} tiles at {self.tree.magnification(level):g}x have no stored score")
+        step = batch_tiles(self.scorer)
+        for start in range(0, left.size, step):
+            with closing(self._score(self.scorer, level, left[start : start + step])) as counts:
+                for count in counts:
+                    known += count
+                    self._tell(level, known, tiles.size)
 
     def _boxes(self, level: int, tiles: Numbers) -> list[Box]:
         grid = self.tree.grid(level)
@@ -178,31 +149,19 @@ class _Desk:
         """Enter what the store holds of some tiles and return the rest."""
         if self.store is None or not tiles.size:
             return tiles
-        boxes = self._boxes(level, tiles)
-        magnification = self.tree.magnification(level)
-        found = self.store.find(self.configuration, self.tree.fingerprint, magnification, boxes)
+        found = self.store.find(self.tree.magnification(level), self._boxes(level, tiles))
         is_there = np.array([score is not None for score in found])
         self.table.set(level, tiles[is_there], [score for score in found if score is not None])
         rest: Numbers = tiles[~is_there]
         return rest
 
-    def _score(self, level: int, tiles: Numbers) -> Generator[int]:
-        """Have scored what no other process is scoring, keep the scores as they come, and yield how many came."""
-        if self.scorer is None:
-            return
-        with self._claimed(level, tiles) as is_free:
-            mine = tiles[is_free]
-            due = self._unstored(level, mine)  # once more: another process may have scored some since
-            if due.size < mine.size:
-                yield mine.size - due.size
-            images = self.tree.images(level, due)
-            with closing(answers(self.scorer, images)) as parts:
-                for part in parts if images else ():
-                    with CtrlC() as ctrl_c:
-                        self._take_down(level, due, images, part)
-                    if ctrl_c.was_pressed:
-                        raise KeyboardInterrupt
-                    yield len(part)
+    def _score(self, scorer: Scorer, level: int, tiles: Numbers) -> Generator[int]:
+        """Have tiles scored, keep the scores as they come, and yield how many came."""
+        images = self.tree.images(level, tiles)
+        with closing(answers(scorer, images)) as parts:
+            for part in parts:
+                self._take_down(level, tiles, images, part)
+                yield len(part)
 
     def _take_down(self, level: int, due: Numbers, images: Sequence[TileImage], part: Sequence[Placed]) -> None:
         """Keep what came of some of the tiles that are due."""
@@ -217,8 +176,7 @@ class _Desk:
         if self.store is None:
             return scores
         scored = [(image.box, score) for image, score in zip(images, scores, strict=True)]
-        magnification = self.tree.magnification(level)
-        return self.store.add(self.configuration, self.tree.fingerprint, magnification, scored)
+        return self.store.add(self.tree.magnification(level), scored)
 
     def _tell(self, level: int, done: int, total: int) -> None:
         if self.progress is not None:

@@ -1,8 +1,7 @@
-"""Scores that outlive the process: one SQLite file, shared by several processes.
+"""Scores that outlive the process: one SQLite file for one scorer's configuration and one slide.
 
-A score is named by the scorer's configuration, the slide's fingerprint, the magnification and the tile's box. The first
-score of a name stands: what a second process found for the same tile is dropped. Who is about to score tiles claims
-them first, so that several processes on one slide share the work.
+A score is named by the magnification and the tile's box. The first score of a name stands: what a second process found
+for the same tile is dropped.
 """
 
 import json
@@ -10,43 +9,38 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from pathnav.errors import RecordError
-from pathnav.explore import claims, failed_calls
 from pathnav.explore.scorer import ScorerConfiguration, Source, TileScore
 from pathnav.geometry import Box
+from pathnav.records import redacted
 
-FORMAT = "pathnav-scores-1"
+FORMAT = "pathnav-scores-2"
 BUSY_TIMEOUT_S = 60.0
 _WAL_TRIES = 100  # switching to WAL answers "locked" at once while another process does the same, whatever the timeout
 _WAL_PAUSE_S = 0.05
 
 _TABLES = (
-    "CREATE TABLE IF NOT EXISTS about (format TEXT NOT NULL)",
-    """CREATE TABLE IF NOT EXISTS scorers (
-        id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, configuration TEXT NOT NULL
+    """CREATE TABLE IF NOT EXISTS about (
+        format TEXT NOT NULL, configuration TEXT NOT NULL, fingerprint TEXT NOT NULL, failed_calls INTEGER NOT NULL
     )""",
-    "CREATE TABLE IF NOT EXISTS slides (id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE)",
     """CREATE TABLE IF NOT EXISTS scores (
-        scorer INTEGER NOT NULL REFERENCES scorers, slide INTEGER NOT NULL REFERENCES slides,
         magnification REAL NOT NULL,
         x INTEGER NOT NULL, y INTEGER NOT NULL, width INTEGER NOT NULL, height INTEGER NOT NULL,
         yes INTEGER, confidence REAL, source TEXT NOT NULL, requests INTEGER NOT NULL, detail TEXT,
-        PRIMARY KEY (scorer, slide, magnification, x, y, width, height)
+        PRIMARY KEY (magnification, x, y, width, height)
     ) WITHOUT ROWID""",
-    claims.TABLE,  # stores of before it was there get it on opening, as they do the next one
-    failed_calls.TABLE,
 )
 _FIND = (
     "SELECT yes, confidence, source, requests, detail FROM scores "
-    "WHERE scorer = ? AND slide = ? AND magnification = ? AND x = ? AND y = ? AND width = ? AND height = ?"
+    "WHERE magnification = ? AND x = ? AND y = ? AND width = ? AND height = ?"
 )
-_ADD = "INSERT OR IGNORE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ADD = "INSERT OR IGNORE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class ScoreStore:
@@ -54,29 +48,43 @@ class ScoreStore:
 
     Args:
         path: The file; made where it is missing, in a folder that exists; for the user alone.
-        clean: Returns a score's detail as it may be stored, without what no file may hold.
+        configuration: What scores its tiles.
+        fingerprint: The slide's.
+        secret: A key that must not stand in the file; `[key]` stands in its place.
 
     Raises:
-        RecordError: If it cannot be opened, or is not such a store.
+        RecordError: If it cannot be opened, is not such a store, or is another scorer's or slide's.
     """
 
-    def __init__(self, path: str | Path, *, clean: Callable[[Any], Any] = lambda detail: detail) -> None:
-        self.path = str(path)
-        self._clean = clean
+    def __init__(
+        self, path: str | Path, configuration: ScorerConfiguration, fingerprint: str, *, secret: str | None = None
+    ) -> None:
+        self.path, self.configuration, self.fingerprint = str(path), configuration, fingerprint
+        self._secret = secret
         self._lock = threading.Lock()
         self._connections: dict[int, sqlite3.Connection] = {}
         self._is_closed = False
         with self._connected() as connection:
-            self._check_format(connection)
+            self._check_about(connection)
 
-    def find(
-        self, configuration: ScorerConfiguration, fingerprint: str, magnification: float, boxes: Sequence[Box]
-    ) -> list[TileScore | None]:
+    @classmethod
+    def existing(cls, path: str | Path) -> Self:
+        """Return a store that is there, whatever scorer and slide it is of.
+
+        Raises:
+            RecordError: If it is none.
+        """
+        try:
+            with closing(sqlite3.connect(path)) as connection:
+                text, fingerprint = connection.execute("SELECT configuration, fingerprint FROM about").fetchone()
+        except (sqlite3.Error, TypeError) as error:
+            raise RecordError(f"{path} cannot be used as a store of scores: {error}") from error
+        return cls(path, ScorerConfiguration(**json.loads(text)), fingerprint)
+
+    def find(self, magnification: float, boxes: Sequence[Box]) -> list[TileScore | None]:
         """Return the stored scores of some tiles, None where there is none.
 
         Args:
-            configuration: What scored them.
-            fingerprint: The slide's.
             magnification: 2.5, 10 or 40.
             boxes: The tiles' boxes: whole level-0 pixels.
 
@@ -84,99 +92,44 @@ class ScoreStore:
             RecordError: If the store cannot be read.
         """
         with self._connected() as connection:
-            ids = _ids(connection, configuration, fingerprint)
-            if ids is None:
-                return [None] * len(boxes)
-            return [_find(connection, (*ids, magnification, *_corners(box))) for box in boxes]
+            return [_find(connection, (magnification, *_corners(box))) for box in boxes]
 
-    def add(
-        self,
-        configuration: ScorerConfiguration,
-        fingerprint: str,
-        magnification: float,
-        scored: Sequence[tuple[Box, TileScore]],
-    ) -> list[TileScore]:
+    def add(self, magnification: float, scored: Sequence[tuple[Box, TileScore]]) -> list[TileScore]:
         """Store scores in one transaction and return those that now stand: another process may have come first.
 
         Args:
-            configuration: What scored them.
-            fingerprint: The slide's.
             magnification: 2.5, 10 or 40.
             scored: Boxes of tiles, in whole level-0 pixels, with their scores.
 
         Raises:
             RecordError: If the store cannot be written, or a score's detail has no JSON form.
         """
+        names = [(magnification, *_corners(box)) for box, _ in scored]
+        rows = [(*name, *_as_row(score, self._secret)) for name, (_, score) in zip(names, scored, strict=True)]
         with self._connected() as connection, _transaction(connection):
-            ids = _ids(connection, configuration, fingerprint, make=True)
-            if ids is None:
-                raise RecordError(f"{self.path} took no entry for scorer {configuration.name!r}")
-            names = [(*ids, magnification, *_corners(box)) for box, _ in scored]
-            rows = [(*name, *_as_row(score, self._clean)) for name, (_, score) in zip(names, scored, strict=True)]
             if connection.executemany(_ADD, rows).rowcount == len(rows):
                 return [score for _, score in scored]
             found = (_find(connection, name) for name in names)
             return [score for score in found if score is not None]
 
-    def add_failed(self, configuration: ScorerConfiguration, fingerprint: str) -> int:
-        """Count a request about a slide that failed, and return how many did so far, of all processes.
+    def add_failed(self) -> int:
+        """Count a request that failed with all its tries, and return how many did so far, of all processes.
 
         Raises:
             RecordError: If the store cannot be written.
         """
         with self._connected() as connection, _transaction(connection):
-            ids = _ids(connection, configuration, fingerprint, make=True)
-            if ids is None:
-                raise RecordError(f"{self.path} took no entry for scorer {configuration.name!r}")
-            failed_calls.add(connection, ids)
-            return failed_calls.count(connection, ids)
+            connection.execute("UPDATE about SET failed_calls = failed_calls + 1")
+        return self.failed()
 
-    def failed(self, configuration: ScorerConfiguration, fingerprint: str) -> int:
-        """Return how many requests about a slide failed so far, of all processes.
+    def failed(self) -> int:
+        """Return how many requests failed so far, of all processes.
 
         Raises:
             RecordError: If the store cannot be read.
         """
         with self._connected() as connection:
-            ids = _ids(connection, configuration, fingerprint)
-            return failed_calls.count(connection, ids) if ids else 0
-
-    @contextmanager
-    def claimed(
-        self, configuration: ScorerConfiguration, fingerprint: str, magnification: float, boxes: Sequence[Box]
-    ) -> Iterator[list[bool]]:
-        """Claim tiles for as long as a `with` block lasts; gives which of them no other process is scoring.
-
-        Look for scores of these afterwards: whoever held them before may have stored some.
-
-        Args:
-            configuration: What is about to score them.
-            fingerprint: The slide's.
-            magnification: 2.5, 10 or 40.
-            boxes: The tiles' boxes: whole level-0 pixels.
-
-        Raises:
-            RecordError: If the store cannot be written.
-        """
-        claim, is_over = claims.Claim(), threading.Event()
-        with self._connected() as connection, _transaction(connection):
-            ids = _ids(connection, configuration, fingerprint, make=True)
-            names = [(*(ids or ()), magnification, *_corners(box)) for box in boxes]
-            free = claim.take(connection, names, time.time())
-        renewing = threading.Thread(target=self._renew, args=(claim, is_over), daemon=True)
-        renewing.start()
-        try:
-            yield free
-        finally:
-            is_over.set()
-            renewing.join()
-            with suppress(RecordError), self._connected() as connection, _transaction(connection):
-                claim.release(connection)
-
-    def _renew(self, claim: claims.Claim, is_over: threading.Event) -> None:
-        while not is_over.wait(claims.RENEWAL_S):
-            with suppress(RecordError), self._connected() as connection, _transaction(connection):
-                claim.renew(connection, time.time())
+            return int(connection.execute("SELECT failed_calls FROM about").fetchone()[0])
 
     def close(self) -> None:
         """Close this process's connection; closing twice does no harm."""
@@ -207,15 +160,19 @@ class ScoreStore:
             except sqlite3.Error as error:
                 raise RecordError(f"{self.path} cannot be used as a store of scores: {error}") from error
 
-    def _check_format(self, connection: sqlite3.Connection) -> None:
+    def _check_about(self, connection: sqlite3.Connection) -> None:
+        ours = (FORMAT, self.configuration.as_text(), self.fingerprint)
         with _transaction(connection):
             for table in _TABLES:
                 connection.execute(table)
-            found = connection.execute("SELECT format FROM about").fetchone()
+            found = connection.execute("SELECT format, configuration, fingerprint FROM about").fetchone()
             if found is None:
-                connection.execute("INSERT INTO about VALUES (?)", (FORMAT,))
-        if found is not None and found[0] != FORMAT:
-            raise RecordError(f"{self.path} has the format {found[0]!r}, expected {FORMAT!r}; use another folder")
+                connection.execute("INSERT INTO about VALUES (?, ?, ?, 0)", ours)
+        if found is not None and found != ours:
+            what, expected, came = next(
+                one for one in zip(("format", "scorer", "slide"), ours, found, strict=True) if one[1] != one[2]
+            )
+            raise RecordError(f"{self.path} holds scores of the {what} {came}, expected {expected}; use another folder")
 
 
 def _connect(path: str) -> sqlite3.Connection:
@@ -251,20 +208,6 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-def _ids(
-    connection: sqlite3.Connection, configuration: ScorerConfiguration, fingerprint: str, make: bool = False
-) -> tuple[int, int] | None:
-    """Return the numbers of a scorer and a slide in the store, None where one is unknown and not to be made."""
-    key = configuration.key
-    if make:
-        text = configuration.as_text()
-        connection.execute("INSERT OR IGNORE INTO scorers (key, configuration) VALUES (?, ?)", (key, text))
-        connection.execute("INSERT OR IGNORE INTO slides (fingerprint) VALUES (?)", (fingerprint,))
-    scorer = connection.execute("SELECT id FROM scorers WHERE key = ?", (key,)).fetchone()
-    slide = connection.execute("SELECT id FROM slides WHERE fingerprint = ?", (fingerprint,)).fetchone()
-    return (scorer[0], slide[0]) if scorer and slide else None
-
-
 def _find(connection: sqlite3.Connection, name: tuple[Any, ...]) -> TileScore | None:
     row = connection.execute(_FIND, name).fetchone()
     if row is None:
@@ -282,9 +225,10 @@ def _find(connection: sqlite3.Connection, name: tuple[Any, ...]) -> TileScore | 
         raise RecordError(f"the store of scores holds a score that is none: {error}") from error
 
 
-def _as_row(score: TileScore, clean: Callable[[Any], Any]) -> tuple[Any, ...]:
+def _as_row(score: TileScore, secret: str | None) -> tuple[Any, ...]:
     try:
-        detail = None if score.detail is None else json.dumps(clean(score.detail), sort_keys=True, allow_nan=False)
+        kept = redacted(score.detail, secret)
+        detail = None if kept is None else json.dumps(kept, sort_keys=True, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise RecordError(f"the detail of a score cannot be stored as JSON: {error}") from error
     yes = None if score.yes is None else int(score.yes)

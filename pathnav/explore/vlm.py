@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from pathnav.cohort.protocol import JPEG_QUALITY, MIN_IMAGE_SIDE_PX
 from pathnav.errors import ConfigError, PluginError
-from pathnav.explore.as_ready import as_ready
 from pathnav.explore.prompts import DEFAULT_TARGET, Prompt
 from pathnav.explore.scorer import Source, TileImage, TileScore
 from pathnav.model.parts import Message, image_part, text_part
 from pathnav.model.reply import Reply
 from pathnav.model.usage import Usage
 from pathnav.model.yes_no import Reading, read_yes_no
+from pathnav.parallel import as_ready
 from pathnav.slide.jpeg import encode_jpeg
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pathnav.cohort.annotation_geojson import KEPT_FORMAT
 from pathnav.geometry import Box
-from pathnav.run.record import write_bytes_atomic
+from pathnav.records import write_bytes_atomic
 
 COLOURS = ([255, 200, 0], [255, 120, 0], [200, 0, 0])
 """Outlines at 2.5x, 10x and 40x."""

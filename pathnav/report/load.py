@@ -10,12 +10,12 @@ from pydantic import Field, TypeAdapter, ValidationError
 from pathnav.cohort.protocol import IOU_THRESHOLD
 from pathnav.errors import RecordError
 from pathnav.localise.outcome import Outcome
+from pathnav.records import JsonObject, read_json
 from pathnav.report.exploration_record import ExplorationResult, PlannedSearch
 from pathnav.report.record_parts import BoxList, Record, SlideRecord, Tokens, is_pathnavs
 from pathnav.run.description import is_of_requests
 from pathnav.run.folder import EXPLORATION_FORMAT, RESULT_FILE, RESULT_FORMAT, RunFolder
 from pathnav.run.key import hashed
-from pathnav.run.record import JsonObject, read_json
 
 QueryKey = tuple[str, float, BoxList, tuple[float, ...], str]
 """Slide fingerprint, magnification, search region, target box, finding; the slide comes first."""

@@ -10,12 +10,12 @@ from PIL.PngImagePlugin import PngInfo
 from pathnav.cohort.query import Query
 from pathnav.errors import RecordError
 from pathnav.geometry import Box, iou
+from pathnav.records import write_bytes_atomic
 from pathnav.report.figure import MIN_SIDE_PX, REFERENCE_SIDE_PX, Figure, Trajectory
 from pathnav.report.load import EpisodeResult, load_result
 from pathnav.report.own_files import PICTURE_KEY, PICTURE_MARK
 from pathnav.report.record_parts import SlideRecord
 from pathnav.run.folder import RunFolder
-from pathnav.run.record import write_bytes_atomic
 from pathnav.slide import Slide, open_slide
 
 

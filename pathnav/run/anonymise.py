@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pathnav.errors import ConfigError, RecordError
+from pathnav.records import ImageStore, JsonObject, read_events, read_json, write_bytes_atomic, write_json_atomic
 from pathnav.run.folder import EXPLORATION_FORMAT, RESULT_FILE, RESULT_FORMAT, RunFolder
 from pathnav.run.names_of_run import Names, described, names_of
-from pathnav.run.record import ImageStore, JsonObject, read_events, read_json, write_bytes_atomic, write_json_atomic
 from pathnav.run.replay_record import EVENTS_FILE
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from pathnav import __version__
-from pathnav.run.record import JsonObject
+from pathnav.records import JsonObject
 
 RUN_FORMAT = "pathnav-run-1"
 _REQUESTS = ({"locate"}, {"explore"})

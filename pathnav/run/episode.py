@@ -4,11 +4,10 @@ import contextlib
 import dataclasses
 import logging
 import sqlite3
-import threading
 import time
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pathnav.errors import (
@@ -26,20 +25,18 @@ from pathnav.localise.oracle import Oracle
 from pathnav.localise.outcome import Outcome
 from pathnav.localise.views import ViewSettings
 from pathnav.model.terms import Terms
-from pathnav.run.caught import Failed, caught
-from pathnav.run.ending import outcome_of, sentence
-from pathnav.run.folder import CHECKPOINT, RESULT_FILE, RunFolder
+from pathnav.records import EVENTS_FILE, EventLog, JsonObject, redacted, write_json_atomic
+from pathnav.run.case import SlideSource
+from pathnav.run.folder import RESULT_FILE, RunFolder
+from pathnav.run.job import Attempt, Workplace, caught, sentence
 from pathnav.run.ledger import seconds_before
-from pathnav.run.open_slides import OpenSlides
 from pathnav.run.plan import Episode
-from pathnav.run.record import EventLog, JsonObject, write_json_atomic
-from pathnav.run.redact import redacted
 from pathnav.run.result import query_facts, result_of
 from pathnav.run.run_recorder import RunRecorder
 from pathnav.run.stopped import stopped_by
 
 if TYPE_CHECKING:
-    from pathnav.model import ChatClient
+    from pathnav.model import ChatClient, ChatSettings
     from pathnav.slide import Slide
 
 logger = logging.getLogger(__name__)
@@ -58,41 +55,9 @@ def kept_result(folder: RunFolder, key: str) -> JsonObject | None:
     return result if result is not None and Outcome(result["outcome"]).is_agents else None
 
 
-@dataclass(slots=True, eq=False)
-class Attempt:
-    """What an attempt at an episode is bound to, and how another thread ends it.
-
-    Args:
-        minutes: After so many minutes a failed request is not repeated; None for never.
-        is_ours: Whether the episode is still held for this process: another one's result is never written over.
-        abandon: Records the episode as interrupted; does nothing once it has ended.
-    """
-
-    minutes: float | None = None
-    is_ours: Callable[[], bool] = lambda: True
-    abandon: Callable[[], None] = field(default=lambda: None)
-
-    def check(self) -> None:
-        """Refuse to go on with an episode that is another process's by now.
-
-        Raises:
-            RunStopped: If it is.
-        """
-        if not self.is_ours():
-            raise RunStopped("another process has taken this episode over")
-
-
-def run_episode(
-    episode: Episode,
-    folder: RunFolder,
-    slides: OpenSlides,
-    chat: "ChatClient | None" = None,
-    *,
-    attempt: Attempt | None = None,
-) -> JsonObject:
-    """Run an episode to its end and return its result; one that is finished already is returned as it is.
-
-    An episode that was stopped goes on from its checkpoint where the agent can, and starts over otherwise.
+@dataclass(frozen=True)
+class EpisodeJob:
+    """An episode as the runner runs it: to its end, whatever happens.
 
     - The endpoint or the slide fails, the disk is full, a tool breaks, or pathnav itself is at fault, as in all that
       happens before the agent's `run`: `infra_error`, run again next time.
@@ -100,69 +65,79 @@ def run_episode(
     - A user's agent raises an error of its own, or lets a refusal escape: the report that it made stands, without one
       the outcome is `no_report`, and `reason` tells the error. It is the agent's failure and is scored as one.
     - The run is stopped, by a guard, an outage or Ctrl-C: `interrupted`, whatever the agent made of the question that
-      was not asked any more; it goes on next time.
+      was not asked any more; it goes on next time, from the replies on record.
 
     Args:
         episode: What to run.
-        folder: An open run folder.
-        slides: Where the episode's slide is opened, or open already.
-        chat: The client of the agent's endpoint.
-        attempt: What it is bound to; default: nothing.
-
-    Returns: The `pathnav-result-1` object, which is also written to `result.json`.
-
-    Raises:
-        EndpointUnreachable: If the endpoint cannot be reached and never answered: no result is written.
-        KeyboardInterrupt: After the outcome `interrupted` was written.
-        RecordError: If the record cannot be written.
     """
-    kept = kept_result(folder, episode.key)
-    if kept is not None:
-        return kept
-    place = folder.make_episode(episode.key)
-    with EventLog(place / "events.jsonl", secret=episode.agent.secret) as log:
-        return _Run(episode, folder, log, slides, attempt or Attempt()).to_the_end(chat)
+
+    episode: Episode
+    units = "episodes"
+
+    @property
+    def source(self) -> SlideSource:
+        """How its slide is opened."""
+        return self.episode.case.source
+
+    @property
+    def model(self) -> "ChatSettings | None":
+        """The endpoint that it asks, with the seed that is sent."""
+        return self.episode.chat_settings
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """The name of its result in a run folder."""
+        return (self.episode.key,)
+
+    def due(self, folder: RunFolder) -> Sequence[str]:
+        """Return its key where no result of the agent's own is there yet."""
+        return () if kept_result(folder, self.episode.key) is not None else self.keys
+
+    def run(self, at: Workplace, attempt: Attempt) -> Sequence[JsonObject]:
+        """Run it, write its result, and return that; nothing where it is finished already."""
+        place = at.folder.make_episode(self.episode.key)
+        with EventLog(place / EVENTS_FILE, secret=self.episode.agent.secret) as log:
+            if not self.due(at.folder):
+                return ()
+            return (_Run(self.episode, log, at, attempt).to_the_end(),)
 
 
 class _Run:
     """One attempt at an episode."""
 
-    def __init__(
-        self, episode: Episode, folder: RunFolder, log: EventLog, slides: OpenSlides, attempt: Attempt
-    ) -> None:
-        self.episode, self.log, self.slides, self.attempt = episode, log, slides, attempt
-        self.place, self.folder = log.path.parent, folder
-        self.recorder = RunRecorder(log, folder.images, resumes=episode.agent.resumes)
+    def __init__(self, episode: Episode, log: EventLog, at: Workplace, attempt: Attempt) -> None:
+        self.episode, self.log, self.at, self.attempt = episode, log, at, attempt
+        self.place = log.path.parent
+        self.recorder = RunRecorder(log, at.folder.images, self._check, resumes=episode.agent.resumes)
         self.environment: Environment | None = None
         self.entered = False
         self.secret = episode.agent.secret
         self.before_s, self.started = seconds_before(log), time.monotonic()
-        until_s = None if attempt.minutes is None else self.started + attempt.minutes * 60
-        self.terms = Terms(until_s, attempt.check, self._note_failed_call)
+        until_s = None if at.episode_minutes is None else self.started + at.episode_minutes * 60
+        self.terms = Terms(until_s, self._check, self._note_failed_call)
         self.failed_calls = 0
-        self.ending = threading.Lock()
-        self.has_ended = False
 
-    def to_the_end(self, chat: "ChatClient | None") -> JsonObject:
+    def to_the_end(self) -> JsonObject:
         """Run, write the result, and return it."""
+        chat = self.at.clients.get(self.episode.chat_settings)
         self.attempt.abandon = self.abandon
         ended = caught(lambda: self._drive(None if chat is None else chat.under(self.terms)))
         self.attempt.abandon = _nothing  # no cycle keeps the episode's images in memory
-        with self.ending:
-            if self.has_ended:  # another thread has recorded it as interrupted
-                return self._result(Outcome.INTERRUPTED, stopped_by())
+        with self.attempt.ending:
+            if self.attempt.has_ended:  # another thread has recorded it as interrupted
+                return self._result(Outcome.INTERRUPTED, self.at.stop.reason)
             told = caught(lambda: self._told(ended))
-            if isinstance(told, Failed):
-                told = self._told_without_environment(told.error)
+            if isinstance(told, BaseException):
+                told = self._told_without_environment(told)
             result, outcome = told
             self._write(result, outcome)
-        if isinstance(ended, Failed) and isinstance(ended.error, KeyboardInterrupt):
-            raise ended.error
+        if isinstance(ended, KeyboardInterrupt):
+            raise ended
         return result
 
-    def _told(self, ended: Outcome | Failed) -> tuple[JsonObject, Outcome]:
+    def _told(self, ended: Outcome | BaseException) -> tuple[JsonObject, Outcome]:
         """Return result and outcome of what the agent's run came to."""
-        outcome, reason = (ended, None) if isinstance(ended, Outcome) else self._failed(ended.error)
+        outcome, reason = self._failed(ended) if isinstance(ended, BaseException) else (ended, None)
         if self.terms.stopped is not None:
             outcome, reason = Outcome.INTERRUPTED, str(self.terms.stopped)
         return self._result(outcome, reason), outcome
@@ -182,19 +157,25 @@ class _Run:
 
     def abandon(self) -> None:
         """Record the episode as interrupted, from another thread; what its own thread does afterwards is not kept."""
-        with self.ending:
-            if not self.has_ended:
-                self._write(self._result(Outcome.INTERRUPTED, stopped_by()), Outcome.INTERRUPTED)
+        with self.attempt.ending:
+            if not self.attempt.has_ended:
+                self._write(self._result(Outcome.INTERRUPTED, self.at.stop.reason), Outcome.INTERRUPTED)
                 self.log.close()
 
     def _result(self, outcome: Outcome, reason: str | None) -> JsonObject:
-        whole = {
+        return {
             **result_of(self.episode, self.environment, self.recorder, outcome),
             "reason": reason,
             "seconds": round(self.before_s + time.monotonic() - self.started, 3),
         }
-        result: JsonObject = redacted(whole, self.secret)
-        return result
+
+    def _check(self) -> None:
+        """Refuse to go on once the run is stopped; what the agent makes of it says nothing about the agent."""
+        try:
+            self.at.stop.check()
+        except RunStopped as error:
+            self.terms.stopped = error
+            raise
 
     def _note_failed_call(self, seconds: float, sentence: str, tries: int) -> None:
         """Keep that a call failed in the end, after so many requests."""
@@ -234,8 +215,7 @@ class _Run:
             views=_views(agent, blank=bool(episode.case.controls.get("blank_images"))),
             recorder=recorder,
             chat=chat if episode.agent.model else None,
-            checkpoint=self.place / CHECKPOINT,
-            embeddings=self.folder.embeddings(slide.reader, slide.mpp_um),
+            embeddings=self.at.folder.embeddings(slide.reader, slide.mpp_um),
         )
         # By its very class: a plug-in that calls itself oracle, or inherits from it, is told nothing.
         if type(agent) is Oracle and episode.case.target is not None:
@@ -250,7 +230,7 @@ class _Run:
             SlideError: If it cannot be opened, or is no longer the one that was planned with.
         """
         case = self.episode.case
-        slide = self.slides.get(case.source)
+        slide = self.at.slides.get(case.source)
         if slide.fingerprint != case.slide.fingerprint:
             raise SlideError(f"{slide.path} was changed since the run was planned; run the command again")
         return slide
@@ -275,16 +255,20 @@ class _Run:
             self.log.append({**event, "traceback": lines})
 
     def _write(self, result: JsonObject, outcome: Outcome) -> None:
-        """Write how it ended, unless another process is at it by now; a checkpoint that is of no use any more goes."""
-        self.has_ended = True
-        if not self.attempt.is_ours():
-            return
+        """Write how it ended."""
+        self.attempt.has_ended = True
         event = {"id": f"outcome:{self.recorder.attempt}", "kind": "outcome", "take": self.recorder.take}
         self.log.append({**event, "outcome": str(outcome), "reason": result["reason"]})
-        write_json_atomic(self.place / RESULT_FILE, result)
-        if outcome.is_agents:
-            for path in self.place.glob(f"{CHECKPOINT}*"):
-                path.unlink(missing_ok=True)
+        write_json_atomic(self.place / RESULT_FILE, result, self.secret)
+
+
+def outcome_of(returned: object, *, finished: bool) -> Outcome:
+    """Return the outcome that what an agent returned, and whether it reported, make together."""
+    if finished:
+        return Outcome.FORCED if returned == Outcome.FORCED else Outcome.FINISHED
+    if isinstance(returned, Outcome) and returned.is_agents and returned not in (Outcome.FINISHED, Outcome.FORCED):
+        return returned
+    return Outcome.NO_REPORT
 
 
 def _nothing() -> None:

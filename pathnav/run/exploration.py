@@ -1,6 +1,7 @@
 """One search of one slide: which scorer, over which tiles, with which schedules; each schedule has a key of its own."""
 
 import functools
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -110,6 +111,14 @@ class Search:
     def keys(self) -> list[str]:
         """The keys of all schedules."""
         return [self.key(schedule) for schedule in self.schedules]
+
+    @functools.cached_property
+    def scores_name(self) -> str:
+        """The name of its file of scores: of the scorer and of all that can change a score of a tile."""
+        shared = {name: self._shared_key[name] for name in ("slide", "mpp_um", "reader", "tile_px")}
+        told = self._shared_key["truth"] if self.scorer.is_oracle else None
+        name = re.sub(r"[^A-Za-z0-9-]+", "-", self.scorer.name)[:40]
+        return f"{name}-{hashed({**shared, **self.scorer.key_fields, 'truth': told})}"
 
     def as_json(self) -> dict[str, Any]:
         """Return what `run.json` keeps about it; it holds where the truth lies, so no scorer may see it."""

@@ -9,13 +9,13 @@ import numpy as np
 
 from pathnav import __version__
 from pathnav.cohort.protocol import MIN_IMAGE_SIDE_PX
+from pathnav.records import JsonObject
 from pathnav.run.exploration import Search
 from pathnav.run.folder import EXPLORATION_FORMAT
 from pathnav.run.ledger import cost_fields
-from pathnav.run.record import JsonObject
 
 if TYPE_CHECKING:
-    from pathnav.explore import Choice, Schedule, ScorerConfiguration, ScoreStore, ScoreTable, Selection, TileTree
+    from pathnav.explore import Choice, Schedule, ScoreStore, ScoreTable, Selection, TileTree
     from pathnav.explore.hit_rates import ChoiceCounts, HitCounts
     from pathnav.explore.scores import Flags
 
@@ -88,6 +88,7 @@ def asked(search: Search, schedule: "Schedule") -> JsonObject:
         "tile_px": search.tiles.tile_px,
         "min_tissue": search.tiles.min_tissue,
         "seed": search.seed,
+        "scores": search.scores_name,
     }
 
 
@@ -174,15 +175,12 @@ def _kept(found: Found, level: int) -> JsonObject:
     }
 
 
-def details_of(
-    tree: "TileTree", selection: "Selection", configuration: "ScorerConfiguration", store: "ScoreStore"
-) -> list[Mapping[str, Any] | None]:
+def details_of(tree: "TileTree", selection: "Selection", store: "ScoreStore") -> list[Mapping[str, Any] | None]:
     """Return the stored details of every tile that a selection rests on."""
     details: list[Mapping[str, Any] | None] = []
     for level, choice in enumerate(selection.levels):
         boxes = [tree.box(tree.tile(level, number)) for number in choice.scored.tolist()]
-        scores = store.find(configuration, tree.fingerprint, tree.magnification(level), boxes)
-        details += [score.detail if score else None for score in scores]
+        details += [score.detail if score else None for score in store.find(tree.magnification(level), boxes)]
     return details
 
 

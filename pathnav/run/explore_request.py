@@ -10,23 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from pathnav.cohort.protocol import SCHEDULE
-from pathnav.errors import ConfigError, PluginError, RecordError
+from pathnav.errors import ConfigError, RecordError
 from pathnav.explore.schedule import Schedule
 from pathnav.localise.outcome import Outcome
 from pathnav.model import ChatSettings
 from pathnav.model.prices import load_prices
 from pathnav.plugins import Plugin
+from pathnav.records import JsonObject, utc_now
 from pathnav.run.case import SlideSource
 from pathnav.run.description import describe_run
 from pathnav.run.endpoint import CONNECTIONS, endpoint
 from pathnav.run.exploration import Search, TileSettings
 from pathnav.run.exploration_result import printed
+from pathnav.run.explorer import SearchJob
 from pathnav.run.folder import EXPLORATION_FORMAT, RunFolder, kept_or_temporary
 from pathnav.run.open_slides import OpenSlides
 from pathnav.run.plugin_identity import uses_model
-from pathnav.run.progress import OnProgress, Progress
-from pathnav.run.record import JsonObject, utc_now
-from pathnav.run.runner import run_plan
+from pathnav.run.runner import OnProgress, Progress, run_plan
 from pathnav.run.scorer_choice import ScorerChoice, loaded_scorer
 from pathnav.run.stopped import Stopped
 from pathnav.run.truth import TruthSource
@@ -122,10 +122,9 @@ class ExploreRequest:
 
         key = search.keys[0]
         try:
-            calls_now = run_plan([search], home, self._description(home.path.name, search), slides, counted).calls_now
-        except PluginError:
-            home.undo()
-            raise
+            calls_now = run_plan(
+                [SearchJob(search)], home, self._description(home.path.name, search), slides, counted
+            ).calls_now
         except KeyboardInterrupt as stop:
             result = home.result(key, EXPLORATION_FORMAT)
             if result is None or result["outcome"] != Outcome.INTERRUPTED:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pathnav import __version__
 from pathnav.cohort.scenario import Scenario
 from pathnav.model.prices import load_prices
+from pathnav.records import JsonObject
 from pathnav.run.agent_choice import AgentChoice
 from pathnav.run.case import SlideSource
 from pathnav.run.episode import kept_result
@@ -20,7 +21,6 @@ from pathnav.run.explorer import kept_exploration
 from pathnav.run.folder import RunFolder
 from pathnav.run.open_slides import OpenSlides
 from pathnav.run.plan import Episode
-from pathnav.run.record import JsonObject
 from pathnav.run.scorer_choice import ScorerChoice
 from pathnav.run.variants import RunPlan, VariantPlan, plan_run
 

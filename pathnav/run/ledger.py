@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pathnav.model.prices import Prices
-from pathnav.run.record import JsonObject
+from pathnav.records import JsonObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pathnav.localise.outcome import Outcome
-from pathnav.run.record import JsonObject
+from pathnav.records import JsonObject
 
 _WORD = re.compile(r"\w+")
 RUN_NAME = "anonymised run"

@@ -32,10 +32,9 @@ from pathnav.localise.recorder import MemoryRecorder
 from pathnav.localise.state import EpisodeState, first_state, outcome_of, restore
 from pathnav.localise.tool import DEFAULT_TOOLS, load_tools
 from pathnav.localise.views import ViewSettings
-from pathnav.run.caught import Failed, caught
-from pathnav.run.ending import sentence
+from pathnav.records import JsonObject
+from pathnav.run.job import caught, sentence
 from pathnav.run.plan import Episode
-from pathnav.run.record import JsonObject
 from pathnav.run.replay_agent import recorded_agent
 from pathnav.run.replay_chat import RecordedModel, recorded_settings
 from pathnav.run.replay_compare import Pictures, Replayed, asked_otherwise, compared_events, compared_fields
@@ -157,8 +156,8 @@ class _Replay:
     def _actions(self) -> tuple[Environment, Outcome | None, list[str]]:
         """Look where the record says that was looked, and report what it says was reported."""
         agent = caught(lambda: recorded_agent(self.record).create())
-        if isinstance(agent, Failed):
-            self.not_compared.append(f"views: the default ones are used, for {sentence(agent.error)}")
+        if isinstance(agent, BaseException):
+            self.not_compared.append(f"views: the default ones are used, for {sentence(agent)}")
         environment = self._environment(_views_of(agent), RecordedModel(self.record))
         self.not_compared.append("steps: the record of this agent does not hold refused calls")
         for event in self.record.of_kind(*_LOOKS):
@@ -182,8 +181,8 @@ class _Replay:
         if type(agent) is Oracle and self.case.target is not None:
             agent.accept_target(self.case.target)
         ended = caught(lambda: agent.run(environment))
-        if isinstance(ended, Failed):
-            return environment, None, said + self._failure(ended.error)
+        if isinstance(ended, BaseException):
+            return environment, None, said + self._failure(ended)
         if reason := self.record.result.get("reason"):
             said.append(f"agent: failed when it was recorded, does not now: {reason}")
         returned = ended if isinstance(ended, Outcome) else None

@@ -10,7 +10,7 @@ from pathnav.localise.outcome import Outcome
 from pathnav.model import ChatSettings, Reply, Tokens, ToolCall
 from pathnav.model.profile import DEFAULT_PROFILE, Profile
 from pathnav.model.reply import parse_arguments
-from pathnav.run.record import JsonObject
+from pathnav.records import JsonObject
 from pathnav.run.replay_record import EpisodeRecord
 
 if TYPE_CHECKING:

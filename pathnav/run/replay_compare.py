@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pathnav.errors import RecordError
-from pathnav.run.record import ImageStore, JsonObject
+from pathnav.records import ImageStore, JsonObject
 from pathnav.run.replay_record import EpisodeRecord
 
 CLOSE_GREY_LEVELS = 8

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from pathnav.cohort.query import Query, Target
 from pathnav.errors import RecordError, SlideError
 from pathnav.geometry import Box
+from pathnav.records import ImageStore, JsonObject, read_events
 from pathnav.run.case import Case, SlideFacts, SlideSource
 from pathnav.run.folder import EXPLORATION_FORMAT, RESULT_FILE, RESULT_FORMAT
-from pathnav.run.record import ImageStore, JsonObject, read_events
 
 if TYPE_CHECKING:
     from pathnav.slide import Slide

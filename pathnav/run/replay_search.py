@@ -2,25 +2,21 @@
 
 import contextlib
 import dataclasses
-import json
 import sqlite3
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pathnav.cohort.canonical import canonical_text
 from pathnav.errors import AnnotationError, RecordError
-from pathnav.run.folder import SCORES_FILE
-from pathnav.run.key import hashed
-from pathnav.run.pixels_of import without_pixels
-from pathnav.run.record import JsonObject
+from pathnav.records import JsonObject
+from pathnav.run.folder import SCORES
 from pathnav.run.replay_compare import Replayed, compared_fields
 from pathnav.run.replay_record import EpisodeRecord
 from pathnav.run.truth import TruthSource
 
 if TYPE_CHECKING:
-    from pathnav.explore import Exploration, ScorerConfiguration, ScoreStore, TileTree
+    from pathnav.explore import Exploration, ScoreStore, TileTree
     from pathnav.explore.schedule import Schedule
     from pathnav.explore.scores import Flags
     from pathnav.slide import Slide
@@ -48,12 +44,10 @@ def replay_search(record: EpisodeRecord, moved: str | None = None) -> Replayed:
     not_compared: list[str] = []
     with contextlib.ExitStack() as stack:
         slide = stack.enter_context(contextlib.closing(record.open_slide(moved)))
-        copy = stack.enter_context(_copied(record.run / SCORES_FILE))
+        copy = stack.enter_context(_copied(record.run / SCORES / f"{record.field('scores')}.sqlite"))
         tree = TileTree(slide, record.field("tile_px"), record.field("min_tissue"))
-        store = stack.enter_context(ScoreStore(copy))
-        positives = _positives(record, slide, tree, not_compared)
-        # More than one only for the control that is told the truth, whose annotation was changed between two runs.
-        lines = min((_again(record, tree, store, named, positives) for named in _named(record, copy)), key=len)
+        store = stack.enter_context(ScoreStore.existing(copy))
+        lines = _again(record, tree, store, _positives(record, slide, tree, not_compared))
     levels = len(record.field("levels"))
     return Replayed(record.field("key"), "schedule", tuple(lines), levels, not_compared=tuple(not_compared))
 
@@ -62,16 +56,15 @@ def _again(
     record: EpisodeRecord,
     tree: "TileTree",
     store: "ScoreStore",
-    named: "ScorerConfiguration",
     positives: "list[Flags] | None",
 ) -> list[str]:
-    """Return what differs with the scores of one configuration."""
+    """Return what differs."""
     from pathnav.explore import Schedule, TopK, replay
 
     schedule = Schedule(tuple(record.field("schedule")))
     policy = TopK(schedule, record.field("fill_to_k"))
     try:
-        found = replay(tree, named, [policy], store=store, seed=record.field("seed"))
+        found = replay(tree, [policy], store=store, seed=record.field("seed"))
     except RecordError as error:
         return [f"search: {error}"]
     now = _levels(tree, found, schedule, positives)
@@ -101,46 +94,6 @@ def _copied(path: Path) -> Iterator[Path]:
         except sqlite3.Error as error:
             raise RecordError(f"{path} cannot be used as a store of scores: {error}") from error
         yield copy
-
-
-def _named(record: EpisodeRecord, store: Path) -> "list[ScorerConfiguration]":
-    """Return what names the scores of a search in the store.
-
-    Raises:
-        RecordError: If the store holds no scores of that scorer.
-    """
-    from pathnav.explore import ScorerConfiguration
-
-    with contextlib.closing(sqlite3.connect(store)) as connection:
-        rows = connection.execute("SELECT configuration FROM scorers ORDER BY id").fetchall()
-    stored = [ScorerConfiguration(**json.loads(text)) for (text,) in rows]
-    tile_px = record.field("tile_px")
-    slide = record.field("slide")
-    readers, scales = (None, slide.get("reader")), (None, slide["mpp_um"])
-    plain = [(named, *without_pixels(named)) for named in stored if named.tile_px == tile_px]
-    found = [
-        named
-        for named, own, reader, scale in plain
-        if reader in readers and scale in scales and _is_scorer(record.result, own)
-    ]
-    if not found:
-        raise RecordError(f"{record.run / SCORES_FILE} holds no scores of the scorer {record.field('scorer')!r}")
-    return found
-
-
-def _is_scorer(result: JsonObject, named: "ScorerConfiguration") -> bool:
-    """Return whether scores are those of a result's scorer.
-
-    The code by the hash of all that names it, the settings by themselves; what a scorer learns only in a run, such as
-    its model, is null in a result's settings.
-    """
-    asked = {**result["settings"], **{name: result[name] for name in ("model", "decoding") if name in named.settings}}
-    known = {name: value for name, value in asked.items() if value is not None}
-    stored = {name: value for name, value in named.settings.items() if name in known}
-    if canonical_text(known) != canonical_text(stored) or set(named.settings) != set(result["settings"]):
-        return False
-    fields = {name: result[name] for name in ("scorer", "version", "settings", "model", "decoding")}
-    return bool(hashed({**fields, "code": named.code}) == result["configuration"])
 
 
 def _positives(

@@ -15,16 +15,17 @@ from pathnav.localise.vlm import VlmAgent
 from pathnav.model import ChatSettings
 from pathnav.model.prices import load_prices
 from pathnav.plugins import Plugin
+from pathnav.records import JsonObject, utc_now
 from pathnav.run.agent_choice import AgentChoice, loaded
 from pathnav.run.case import Case, SlideSource
 from pathnav.run.description import describe_run
 from pathnav.run.endpoint import endpoint
+from pathnav.run.episode import EpisodeJob
 from pathnav.run.folder import RunFolder, kept_or_temporary
 from pathnav.run.open_slides import OpenSlides
 from pathnav.run.plan import Episode
 from pathnav.run.plugin_identity import uses_model
 from pathnav.run.question import Question
-from pathnav.run.record import JsonObject, utc_now
 from pathnav.run.result import printed, query_facts
 from pathnav.run.runner import OnProgress, run_plan
 from pathnav.run.stopped import Stopped
@@ -96,7 +97,9 @@ class Request:
             episode = Episode(case, agent, self.seed, prices=load_prices(self.prices))
             with kept_or_temporary(folder) as home:
                 try:
-                    run_plan([episode], home, self._description(home.path.name, episode), slides, on_progress)
+                    run_plan(
+                        [EpisodeJob(episode)], home, self._description(home.path.name, episode), slides, on_progress
+                    )
                 except KeyboardInterrupt as stop:
                     result = home.result(episode.key)
                     if result is None or result["outcome"] != Outcome.INTERRUPTED:

@@ -8,11 +8,11 @@ from pathnav.localise.environment import Environment
 from pathnav.localise.final_box import final_box
 from pathnav.localise.outcome import Outcome
 from pathnav.localise.report_made import Report
+from pathnav.records import JsonObject
 from pathnav.run.case import Case
 from pathnav.run.folder import RESULT_FORMAT
 from pathnav.run.ledger import cost_fields, ledger
 from pathnav.run.plan import Episode
-from pathnav.run.record import JsonObject
 from pathnav.run.run_recorder import RunRecorder
 from pathnav.run.scoring import Score, score
 

@@ -1,8 +1,9 @@
 """What an environment writes to while an episode runs: the episode's log and the run's images."""
 
+from collections.abc import Callable
 from typing import Any
 
-from pathnav.run.record import EventLog, ImageStore, JsonObject
+from pathnav.records import EventLog, ImageStore, JsonObject
 
 
 class RunRecorder:
@@ -14,12 +15,12 @@ class RunRecorder:
     Args:
         log: The episode's log.
         images: The run's images.
+        check: Called before each event; raises where the episode must not go on.
         resumes: Whether the agent goes on where it stopped, in the same take.
     """
 
-    def __init__(self, log: EventLog, images: ImageStore, *, resumes: bool) -> None:
-        self._log = log
-        self._images = images
+    def __init__(self, log: EventLog, images: ImageStore, check: Callable[[], None], *, resumes: bool) -> None:
+        self._log, self._images, self._check = log, images, check
         takes = [event["take"] for event in log if event["kind"] == "start"]
         self.attempt = len(takes) + 1
         self.take = 1 if resumes or not takes else max(takes) + 1
@@ -29,6 +30,8 @@ class RunRecorder:
 
     def event(self, id: str, kind: str, **fields: Any) -> None:
         """Append an event; an id that is already there is left as it is."""
+        if kind != "reply":  # which is paid for
+            self._check()
         self._log.append({"id": self._id(id), "kind": kind, "take": self.take, **fields})
 
     def recall(self, id: str) -> JsonObject | None:

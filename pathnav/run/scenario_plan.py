@@ -16,12 +16,12 @@ from pathnav.model import ChatSettings, load_profile
 from pathnav.model.hosts import refuse_public
 from pathnav.model.prices import load_prices
 from pathnav.model.profile import DEFAULT_PROFILE
+from pathnav.records import JsonObject
 from pathnav.run.agent_choice import AgentChoice, loaded
 from pathnav.run.case import Case, SlideSource
 from pathnav.run.open_slides import OpenSlides
 from pathnav.run.plan import Episode, episodes
 from pathnav.run.plugin_identity import uses_model
-from pathnav.run.record import JsonObject
 
 logger = logging.getLogger(__name__)
 

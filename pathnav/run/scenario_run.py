@@ -8,16 +8,16 @@ from pathnav.cohort.scenario import Scenario
 from pathnav.model.call_price import TokenPricing
 from pathnav.model.gate import Rates
 from pathnav.model.prices import load_prices
+from pathnav.records import JsonObject, utc_now
 from pathnav.run.description import describe_run
 from pathnav.run.endpoint import endpoint
+from pathnav.run.episode import EpisodeJob
+from pathnav.run.explorer import SearchJob
 from pathnav.run.folder import RunFolder
-from pathnav.run.manner import Manner
+from pathnav.run.job import Job
 from pathnav.run.open_slides import OpenSlides
-from pathnav.run.progress import OnProgress, Progress
-from pathnav.run.record import JsonObject, utc_now
-from pathnav.run.runner import run_plan
+from pathnav.run.runner import OnProgress, Progress, RunOptions, run_plan
 from pathnav.run.scenario_plan import named_endpoint, needs_model
-from pathnav.run.unit import Unit, chosen_model
 from pathnav.run.variants import RunPlan, plan_run
 
 
@@ -28,12 +28,12 @@ class ScenarioRun:
     Args:
         scenario: The scenario, its slots filled.
         out: The run folder.
-        manner: How many at a time, how fast and how far.
+        options: How many at a time, how fast and how far.
     """
 
     scenario: Scenario
     out: Path
-    manner: Manner = field(default_factory=Manner)
+    options: RunOptions = field(default_factory=RunOptions)
 
     def run(self, on_progress: OnProgress, notify: Callable[[str], None]) -> Progress:
         """Run what is not finished yet; nothing is created before all input has validated.
@@ -52,24 +52,27 @@ class ScenarioRun:
         needed = needs_model(self.scenario)
         with endpoint(named_endpoint(self.scenario), needed=needed) as model, OpenSlides() as slides:
             plan = plan_run(self.scenario, model, slides, notify)
-            shard = self.manner.shard
-            units: list[Unit] = [*shard.share(plan.episodes), *shard.share(plan.searches)]
-            manner = self._manner(units)
-            return run_plan(units, folder, self._description(plan), slides, on_progress, manner=manner)
+            shard = self.options.shard
+            jobs: list[Job] = [
+                *map(EpisodeJob, shard.share(plan.episodes)),
+                *map(SearchJob, shard.share(plan.searches)),
+            ]
+            options = self._options(jobs)
+            return run_plan(jobs, folder, self._description(plan), slides, on_progress, options=options)
 
-    def _manner(self, units: Sequence[Unit]) -> Manner:
-        """Return the manner with what the scenario says of its endpoint, and what that costs.
+    def _options(self, jobs: Sequence[Job]) -> RunOptions:
+        """Return the options with what the scenario says of its endpoint, and what that costs.
 
         Raises:
             ConfigError: If money is limited and a model has no price.
         """
         asked, pricing = self.scenario.model, None
-        if self.manner.limits.max_usd is not None:
+        if self.options.limits.max_usd is not None:
             pricing = TokenPricing(load_prices(self.scenario.prices))
-            for name in sorted({model.model for unit in units if (model := chosen_model(unit))}):
+            for name in sorted({job.model.model for job in jobs if job.model is not None}):
                 pricing.refuse_unpriced(name)
         rates = Rates(asked.concurrency, asked.requests_per_minute) if asked is not None else None
-        return replace(self.manner, rates=rates, pricing=pricing)
+        return replace(self.options, rates=rates, pricing=pricing)
 
     def _description(self, plan: RunPlan) -> JsonObject:
         """Return what `run.json` says."""

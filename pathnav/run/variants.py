@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pathnav.cohort.scenario import Scenario
+from pathnav.records import JsonObject
 from pathnav.run.exploration import Search
 from pathnav.run.open_slides import OpenSlides
 from pathnav.run.plan import Episode
-from pathnav.run.record import JsonObject
 from pathnav.run.scenario_plan import Posed, ScenarioPlan, named_endpoint, plan_scenario, scenario_agents
 from pathnav.run.scenario_searches import Truths, plan_searches, scenario_scorers
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pathnav.cli import main
 from pathnav.model import ChatSettings
 from pathnav.model.redact import masked, redacted
-from pathnav.run.record import read_events
+from pathnav.records import read_events
 from support.chat_server import ChatServer, Request, call, failure, say
 from support.commands import Bench, Command
 

@@ -24,7 +24,7 @@ from pathnav.run.estimate import Bound, conversation, episode_bound, most_tiles,
 from pathnav.run.forecast import Forecast, make_forecast
 from pathnav.run.open_slides import OpenSlides
 from pathnav.run.plan import Episode
-from pathnav.run.record import read_events
+from pathnav.records import read_events
 from support.commands import Bench, Command
 from support.tile_trees import Wood, schedules, woods
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathnav.errors import RecordError
-from pathnav.run.record import EventLog, ImageStore, read_events, read_json, write_json_atomic
+from pathnav.records import EventLog, ImageStore, read_events, read_json, write_json_atomic
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 

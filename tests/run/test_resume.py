@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from pathnav.run.record import read_events
+from pathnav.records import read_events
 from support.chat_server import Answer, ChatServer, Request, call, calls, failure
 from support.commands import Bench, Command
 

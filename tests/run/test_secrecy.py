@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from pathnav.run.record import read_events
+from pathnav.records import read_events
 from support.chat_server import Answer, ChatServer, Request, call, calls
 from support.commands import Bench, Command
 from support.trees import tree_document, write_json, write_slide

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pathnav.run.record import read_events
+from pathnav.records import read_events
 from support.chat_server import Answer, ChatServer, Request, failure
 from support.commands import Bench, Command
 from support.runs import CALLS, ended, named, navigate, outcomes, results, start, wait_for

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pathnav.model import ChatSettings
-from pathnav.run.record import read_events
+from pathnav.records import read_events
 from pathnav.run.request import locate
 from support.chat_server import ChatServer
 from support.commands import Bench

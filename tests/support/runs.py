@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from pathnav.run.record import read_events
+from pathnav.records import read_events
 from support.chat_server import Answer, Request, call
 
 LOOK = {"x": 300, "y": 300, "w": 300, "h": 300, "reason": "dense"}

@@ -5,8 +5,11 @@ at all. Files that show pixels or texts are readable by the user alone.
 """
 
 import contextlib
+import errno
+import fcntl
 import hashlib
 import json
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -16,22 +19,74 @@ from types import TracebackType
 from typing import Any
 
 from pathnav.errors import RecordError
-from pathnav.run.lock import OWNER_ONLY, lock_descriptor
-from pathnav.run.redact import redacted
 
 EVENT_FORMAT = "pathnav-event-1"
 EVENTS_FILE = "events.jsonl"
+OWNER_ONLY = 0o600
+SHORTEST_SECRET = 6
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+"""What file systems without locks, as some network ones are, answer."""
+
+logger = logging.getLogger(__name__)
 
 JsonObject = dict[str, Any]
 
 
-class LogInUse(RecordError):
-    """Raised when another process, one that was suspended perhaps, has the events of an episode open."""
+class InUse(RecordError):
+    """Raised when another process, or another thread of this one, holds a file of a run."""
+
+
+def redacted(value: Any, secret: str | None) -> Any:
+    """Return JSON, or a text, with `[key]` wherever a text holds the secret.
+
+    Args:
+        value: JSON types, tuples among them.
+        secret: An endpoint's key. None, or one of fewer than 6 characters, leaves all as it is: local servers take any
+            text for a key, such as `x`, and replacing that would tear words and hashes apart.
+    """
+    if secret is None or len(secret) < SHORTEST_SECRET:
+        return value
+    if isinstance(value, str):
+        return value.replace(secret, "[key]")
+    if isinstance(value, Mapping):
+        return {redacted(name, secret): redacted(item, secret) for name, item in value.items()}
+    return [redacted(item, secret) for item in value] if isinstance(value, list | tuple) else value
 
 
 def utc_now() -> datetime:
     """Return the present moment in UTC."""
     return datetime.now(UTC)
+
+
+def _lock(descriptor: int, path: Path, how: int) -> None:
+    """Lock an open file for its one writer, until it is closed or its process ends, however it ends."""
+    try:
+        fcntl.flock(descriptor, how)
+    except BlockingIOError as error:
+        raise InUse(f"{path} is in use by another run") from error
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise RecordError(f"{path} cannot be locked: {error.strerror or error}") from error
+        logger.warning("%s: this file system has no locks, so let one process alone use the folder", path)
+
+
+@contextlib.contextmanager
+def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
+    """Hold the lock of a file, made where absent in a folder that exists, for the time of a block.
+
+    Raises:
+        InUse: If somebody else holds it, and the caller does not wait.
+        RecordError: If the file cannot be made.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
+    except OSError as error:
+        raise RecordError(f"{path} cannot be opened: {error.strerror or error}") from error
+    try:
+        _lock(descriptor, path, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def write_bytes_atomic(path: Path, content: bytes, *, durable: bool = True) -> None:
@@ -60,14 +115,14 @@ def write_bytes_atomic(path: Path, content: bytes, *, durable: bool = True) -> N
         raise RecordError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-def write_json_atomic(path: Path, document: Mapping[str, Any]) -> None:
-    """Write a JSON object whole or not at all.
+def write_json_atomic(path: Path, document: Mapping[str, Any], secret: str | None = None) -> None:
+    """Write a JSON object whole or not at all, with `[key]` in place of a secret.
 
     Raises:
         RecordError: If the file cannot be written.
         ValueError: If the object holds a number that JSON has no form for (NaN, infinity).
     """
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
+    text = json.dumps(redacted(document, secret), ensure_ascii=False, allow_nan=False, indent=1)
     write_bytes_atomic(path, (text + "\n").encode())
 
 
@@ -124,15 +179,6 @@ def read_events(path: Path) -> list[JsonObject]:
     return [_parsed_event(line, path, number) for number, line in enumerate(_whole_lines(content), start=1)]
 
 
-def is_in_use(path: Path) -> bool:
-    """Return whether a log of events is open at the moment, here or in another process."""
-    try:
-        with path.open("rb") as file:
-            return not lock_descriptor(file.fileno())
-    except OSError:
-        return False
-
-
 class EventLog:
     """An append-only file of events, one JSON object a line, each flushed before `append` returns.
 
@@ -146,7 +192,7 @@ class EventLog:
 
     Raises:
         RecordError: If the file cannot be opened, or an earlier line is not an event of ours.
-        LogInUse: If another log has it open.
+        InUse: If another log has it open.
     """
 
     def __init__(self, path: Path, now: Callable[[], datetime] = utc_now, secret: str | None = None) -> None:
@@ -160,8 +206,7 @@ class EventLog:
         except OSError as error:
             raise RecordError(f"{path} cannot be opened: {error.strerror or error}") from error
         try:
-            if not lock_descriptor(self._file.fileno()):
-                raise LogInUse(f"{path} is in use by another run")
+            _lock(self._file.fileno(), path, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._take_over()
         except RecordError:
             self._file.close()
@@ -232,7 +277,6 @@ class ImageStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._made: list[Path] = []
 
     def path(self, sha256: str) -> Path:
         """Return where the image of this name lies."""
@@ -253,15 +297,7 @@ class ImageStore:
         except OSError as error:
             raise RecordError(f"{self.folder} cannot be made: {error.strerror or error}") from error
         write_bytes_atomic(path, jpeg, durable=False)
-        self._made.append(path)
         return sha256
-
-    def undo(self) -> None:
-        """Remove the images that this object has written, and the folder where nothing else is in it."""
-        with contextlib.suppress(OSError):
-            while self._made:
-                self._made.pop().unlink(missing_ok=True)
-            self.folder.rmdir()
 
     def load(self, sha256: str) -> bytes:
         """Return the bytes of an image.
