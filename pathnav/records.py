@@ -115,14 +115,14 @@ def write_bytes_atomic(path: Path, content: bytes, *, durable: bool = True) -> N
         raise RecordError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-def write_json_atomic(path: Path, document: Mapping[str, Any], secret: str | None = None) -> None:
-    """Write a JSON object whole or not at all, with `[key]` in place of a secret.
+def write_json_atomic(path: Path, document: Mapping[str, Any]) -> None:
+    """Write a JSON object whole or not at all.
 
     Raises:
         RecordError: If the file cannot be written.
         ValueError: If the object holds a number that JSON has no form for (NaN, infinity).
     """
-    text = json.dumps(redacted(document, secret), ensure_ascii=False, allow_nan=False, indent=1)
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
     write_bytes_atomic(path, (text + "\n").encode())
 
 

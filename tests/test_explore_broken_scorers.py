@@ -1,15 +1,14 @@
 """A scorer that breaks its contract: one sentence that names it and its file, and nothing wrong is stored."""
 
 import json
-import sqlite3
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from support.commands import Bench, Command
 from support.exploring import Exploring
+from support.scores import score_rows
 
 SCORERS = '''
 import numpy as np
@@ -203,9 +202,9 @@ def test_a_search_that_is_lost_replaces_no_tiles_of_an_earlier_one(pathnav: Comm
 def test_a_folder_of_an_earlier_search_stays_as_it_was(pathnav: Command, exploring: Exploring) -> None:
     out = exploring.bench.folder / "out"
     assert pathnav(*exploring.plain("--scorer", "random", "--out", out)).code == 0
-    before = {path: path.read_bytes() for path in out.glob("**/*.json")}
+    before = {path: path.read_bytes() for path in out.glob("episodes/*/*.json")}
     assert pathnav(*exploring.plain("--scorer", mine(exploring, "Numbers"), "--out", out)).code == 2
-    assert {path: path.read_bytes() for path in out.glob("**/*.json")} == before
+    assert {path: path.read_bytes() for path in out.glob("episodes/*/*.json")} == before
     assert stored(out, "Numbers") == 0
 
 
@@ -246,12 +245,7 @@ def test_numbers_of_numpy_are_no_breach(pathnav: Command, exploring: Exploring) 
 
 
 def stored(out: Path, name: str) -> int:
-    file = sqlite3.connect(out / "scores.sqlite")
-    rows: list[tuple[Any, ...]] = file.execute(
-        "SELECT configuration FROM scores JOIN scorers ON scorers.id = scores.scorer"
-    ).fetchall()
-    file.close()
-    return sum(json.loads(text)["name"] == name for (text,) in rows)
+    return len(score_rows(out, scorer=name))
 
 
 def test_in_a_scenario_the_other_searches_go_on(pathnav: Command, exploring: Exploring) -> None:

@@ -163,11 +163,12 @@ class _Run:
                 self.log.close()
 
     def _result(self, outcome: Outcome, reason: str | None) -> JsonObject:
-        return {
+        whole = {
             **result_of(self.episode, self.environment, self.recorder, outcome),
             "reason": reason,
             "seconds": round(self.before_s + time.monotonic() - self.started, 3),
         }
+        return redacted(whole, self.secret)  # type: ignore[no-any-return]  # JSON in, JSON out
 
     def _check(self) -> None:
         """Refuse to go on once the run is stopped; what the agent makes of it says nothing about the agent."""
@@ -259,7 +260,7 @@ class _Run:
         self.attempt.has_ended = True
         event = {"id": f"outcome:{self.recorder.attempt}", "kind": "outcome", "take": self.recorder.take}
         self.log.append({**event, "outcome": str(outcome), "reason": result["reason"]})
-        write_json_atomic(self.place / RESULT_FILE, result, self.secret)
+        write_json_atomic(self.place / RESULT_FILE, result)
 
 
 def outcome_of(returned: object, *, finished: bool) -> Outcome:

@@ -114,8 +114,7 @@ class _Run:
                 raise ended
             if isinstance(ended, PluginError) and self._is_unusable:
                 raise PluginError(redacted(str(ended), self.secret)) from ended
-            results = self._lost(ended) if isinstance(ended, BaseException) else ended
-            self._write(results)
+            results = self._write(self._lost(ended) if isinstance(ended, BaseException) else ended)
         if isinstance(ended, KeyboardInterrupt):
             raise ended
         return results
@@ -203,14 +202,16 @@ class _Run:
             logger.debug("search of %s: %s", self.search.source.path, lines)
         return [lost(self.search, schedule, str(outcome), reason, self._failed_calls) for schedule in self.due]
 
-    def _write(self, results: Sequence[JsonObject]) -> None:
-        """Write the results; `seconds` are the whole search's, whose scores all schedules share."""
+    def _write(self, results: Sequence[JsonObject]) -> Sequence[JsonObject]:
+        """Write the results and return them; `seconds` are the whole search's, whose scores all schedules share."""
         self.attempt.has_ended = True
-        for result in results:
-            result["seconds"] = round(time.monotonic() - self.started, 3)
-            if self._embeddings is not None:
-                result["embeddings"] = self._embeddings
-            write_json_atomic(self.at.folder.make_episode(result["key"]) / RESULT_FILE, result, self.secret)
+        costs: JsonObject = {"seconds": round(time.monotonic() - self.started, 3)}
+        if self._embeddings is not None:
+            costs["embeddings"] = self._embeddings
+        whole = [redacted({**result, **costs}, self.secret) for result in results]
+        for result in whole:
+            write_json_atomic(self.at.folder.make_episode(result["key"]) / RESULT_FILE, result)
+        return whole
 
 
 def _nothing() -> None:

@@ -150,7 +150,8 @@ class RunFolder:
 
     def _made(self, folder: Path) -> Path:
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for path in (folder.parent, folder):
+                path.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise RecordError(f"{folder} cannot be made: {error.strerror or error}") from error
         return folder

@@ -208,7 +208,7 @@ class _Run:
         self.folder, self.options, self.clients, self.guard, self.slides = folder, options, clients, guard, slides
         self.due = sorted((job for job in plan if job.due(folder)), key=lambda job: job.model is None)
         self.elsewhere: list[tuple[Job, int]] = []  # with how many results were due
-        self._threads: Threads[Attempt, None] | None = None
+        self._asking = sum(job.model is not None for job in self.due)
         self.on_progress = on_progress
         self._started, self._lock = time.monotonic(), threading.Lock()
         planned, left = sum(len(job.keys) for job in plan), sum(len(job.due(folder)) for job in self.due)
@@ -244,7 +244,7 @@ class _Run:
 
     def _work(self, due: Sequence[Job]) -> None:
         """Run jobs in threads until none is left."""
-        threads = self._threads = Threads(self._run, map(Attempt, due), self.options.workers or 1)
+        threads = Threads(self._run, map(Attempt, due), self.options.workers or 1)
         until_s, presses = math.inf, 0
         error: BaseException | None = None
         while True:
@@ -275,7 +275,8 @@ class _Run:
 
     def _stop(self, reason: str) -> float:
         """Let nothing be asked any more; return until when running jobs are waited for, on the monotonic clock."""
-        self.at.stop.reason = reason
+        if not isinstance(self.clients.stopped, EndpointUnreachable):  # nothing was learnt then, nor recorded
+            self.at.stop.reason = reason
         self.clients.stop(RunStopped(reason))
         return time.monotonic() + _GRACE_S
 
@@ -304,6 +305,8 @@ class _Run:
                 ) from error
             self.elsewhere.append((attempt.job, before))
             return
+        finally:
+            self._asking -= attempt.job.model is not None
         with self._lock:
             self.progress = replace(self.progress, kept=self.progress.kept + max(0, before - len(results)))
             for result in results:
@@ -311,10 +314,8 @@ class _Run:
             self.on_progress(self.progress)
 
     def _awaits_contact(self) -> bool:
-        """Return whether a job under way is the first to ask its endpoint."""
-        under_way = self._threads.under_way if self._threads is not None else []
-        models = [one.job.model for one in under_way if one.job.model is not None]
-        return bool(models) and not any(map(self.clients.has_answered, models))
+        """Return whether jobs that ask an endpoint, which go first, still wait for its first answer."""
+        return self._asking > 0 and not any(self.clients.has_answered(job.model) for job in self.due)
 
     def _count(self, result: JsonObject) -> None:
         progress = self.progress

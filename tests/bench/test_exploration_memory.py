@@ -29,15 +29,16 @@ import json, sys, time
 from pathlib import Path
 from pathnav.cohort.annotation import load_annotation
 from pathnav.cohort.annotation_overlap import overlap_fractions
-from pathnav.explore import Schedule, ScoreStore, TileTree, TopK, explore
+from pathnav.explore import Schedule, ScorerConfiguration, ScoreStore, TileTree, TopK, explore
 from pathnav.slide import open_slide
 from pathnav_baselines.nuclear_density_scorer import NuclearDensityScorer
 path, tile_px, store, annotation = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
 start = time.process_time()
 at_start_mb = peak_mb()
-with open_slide(path) as slide, ScoreStore(store) as scores:
-    tree = TileTree(slide, tile_px)
-    found = explore(tree, NuclearDensityScorer(), [TopK(Schedule((6, 3, 2)))], store=scores)
+with open_slide(path) as slide:
+    scorer, tree = NuclearDensityScorer(), TileTree(slide, tile_px)
+    with ScoreStore(store, ScorerConfiguration.of(scorer, tile_px), tree.fingerprint) as scores:
+        found = explore(tree, scorer, [TopK(Schedule((6, 3, 2)))], store=scores)
     explored_mb = peak_mb()
     positives = 0
     if annotation:

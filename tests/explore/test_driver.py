@@ -1,8 +1,6 @@
 """Live searches: each tile is scored once, whatever asks for it, and never again once it is stored."""
 
-import signal
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +33,9 @@ SWEEP = [TopK(Schedule(keep)) for keep in SCHEDULES]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[ScoreStore]:
-    with ScoreStore(tmp_path / "scores.sqlite") as opened:
+def store(tree: TileTree, tmp_path: Path) -> Iterator[ScoreStore]:
+    named = ScorerConfiguration.of(Noting(), tree.tile_px)
+    with ScoreStore(tmp_path / "scores.sqlite", named, tree.fingerprint) as opened:
         yield opened
 
 
@@ -70,11 +69,13 @@ def test_a_second_run_asks_the_scorer_nothing(tree: TileTree, store: ScoreStore,
 
 def test_stored_scores_replay_without_a_scorer(tree: TileTree, store: ScoreStore) -> None:
     live = explore(tree, Noting(), SWEEP, store=store, seed=3)
-    again = replay(tree, ScorerConfiguration.of(Noting(), tree.tile_px), SWEEP, store=store, seed=3)
+    again = replay(tree, SWEEP, store=store, seed=3)
     assert [kept(s) for s in again.selections] == [kept(s) for s in live.selections]
-    with pytest.raises(RecordError, match=r"tiles at 2\.5x have no stored score of scorer 'other'"):
-        other = ScorerConfiguration("other", "1", {}, tree.tile_px)
-        replay(tree, other, SWEEP, store=store)
+
+
+def test_a_replay_of_what_is_not_stored_is_refused(tree: TileTree, store: ScoreStore) -> None:
+    with pytest.raises(RecordError, match=r"tiles at 2\.5x have no stored score"):
+        replay(tree, SWEEP, store=store)
 
 
 def test_requests_are_those_that_the_result_rests_on(tree: TileTree) -> None:
@@ -113,22 +114,6 @@ def test_a_lost_endpoint_loses_no_score_and_the_run_goes_on_from_there(tree: Til
     assert [kept(s) for s in found.selections] == [kept(s) for s in explore(tree, Noting(), SWEEP).selections]
 
 
-def test_tiles_that_another_process_scores_meanwhile_are_not_scored_again(tree: TileTree, store: ScoreStore) -> None:
-    class Interrupted(Noting):
-        def score(self, tiles: Sequence[TileImage]) -> Sequence[TileScore]:
-            if not self.asked:  # during the first batch somebody else does all of it
-                self.asked.append("first batch")
-                explore(tree, other, SWEEP, store=store)
-            else:
-                self.asked += [image.name for image in tiles]
-            return [answer(image) for image in tiles]
-
-    other, mine = Noting(), Interrupted()
-    found = explore(tree, mine, SWEEP, store=store)
-    assert mine.asked == ["first batch"]
-    assert [kept(s) for s in found.selections] == [kept(s) for s in explore(tree, Noting(), SWEEP).selections]
-
-
 class Scripted:
     """Returns what it is given."""
 
@@ -164,7 +149,7 @@ def test_a_list_of_the_wrong_length_is_not_stored_for_the_wrong_tiles(tree: Tile
     with pytest.raises(PluginError, match="gave 11 scores for 12 tiles"):
         explore(tree, short, SWEEP, store=store)
     boxes = [tree.box(tree.tile(0, number)) for number in range(12)]
-    assert store.find(ScorerConfiguration.of(short, tree.tile_px), tree.fingerprint, 2.5, boxes) == [None] * 12
+    assert store.find(2.5, boxes) == [None] * 12
 
 
 class Greedy:
@@ -244,31 +229,5 @@ def test_a_policy_of_another_kind_searches_is_stored_and_is_replayed(tree: TileT
     assert 150 <= sum(choice.scored.size for choice in frontier.levels) < 150 + 16
     assert all(choice.kept.size for choice in frontier.levels)
     assert len(scorer.asked) == len(set(scorer.asked)), "tiles that both policies want are scored once"
-    again = replay(tree, ScorerConfiguration.of(scorer, tree.tile_px), policies, store=store)
+    again = replay(tree, policies, store=store)
     assert [kept(s) for s in again.selections] == [kept(frontier), kept(top_k)]
-
-
-class Detailed(Noting):
-    """Answers with a list whose scores have a detail."""
-
-    def score(self, tiles: Sequence[TileImage]) -> list[TileScore]:
-        return [replace(one, detail={"text": "well"}) for one in super().score(tiles)]
-
-
-def test_ctrl_c_while_a_list_is_written_loses_none_of_it(tree: TileTree, tmp_path: Path) -> None:
-    presses = iter([signal.SIGINT])
-
-    def press(detail: Any) -> Any:  # called within the write
-        if (number := next(presses, None)) is not None:
-            signal.raise_signal(number)
-        return detail
-
-    scorer = Detailed()
-    with ScoreStore(tmp_path / "scores.sqlite", clean=press) as store:
-        with pytest.raises(KeyboardInterrupt):
-            explore(tree, scorer, SWEEP, store=store)
-        assert len(scorer.batches) == 1, "it is no longer put off when the list is written"
-        again = Noting()
-        explore(tree, again, SWEEP, store=store)
-    assert not set(scorer.asked) & set(again.asked)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

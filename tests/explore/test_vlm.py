@@ -15,7 +15,7 @@ from PIL import Image
 
 from pathnav.cohort.protocol import MIN_IMAGE_SIDE_PX
 from pathnav.errors import ConfigError, ModelError, PluginError
-from pathnav.explore import Schedule, ScoreStore, Source, TileScore, TileTree, TopK, explore
+from pathnav.explore import Schedule, ScorerConfiguration, ScoreStore, Source, TileScore, TileTree, TopK, explore
 from pathnav.explore.vlm import VlmScorer
 from pathnav.model import STUB_MODEL, ChatClient, ChatSettings, StubServer
 from support.chat_server import Answer, Request, failure, say
@@ -244,7 +244,7 @@ def test_a_search_with_the_stub_is_stored_and_not_asked_again(tiles_of: TileTree
     with StubServer() as server, ChatClient(ChatSettings(server.base_url, STUB_MODEL)) as client:
         scorer = VlmScorer()
         scorer.accept_chat(client, 4)
-        with ScoreStore(tmp_path / "scores.sqlite") as store:
+        with ScoreStore(tmp_path / "s.sqlite", ScorerConfiguration.of(scorer, 1), tiles_of.fingerprint) as store:
             found = explore(tiles_of, scorer, [TopK(Schedule((2, 2, 2)))], store=store)
             again = explore(tiles_of, scorer, [TopK(Schedule((2, 2, 2)))], store=store)
     assert found.tiles_now == found.requests_now > 0

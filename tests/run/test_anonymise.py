@@ -6,7 +6,6 @@ import json
 import shutil
 import socket
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from pathnav.cli import main
 from pathnav.errors import ConfigError, RecordError
 from pathnav.report.summary import make_report
 from pathnav.run.anonymise import anonymise_run
-from pathnav.run.lease import machine
 from pathnav.run.names_of_run import Names, names_of
 from pathnav.run.replay import replay_episode
 from support.chat_server import Answer, ChatServer, Request, call, calls, failure
@@ -81,14 +79,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         code = main(["run", str(path), "--out", str(out), "--model", "m", "--base-url", server.base_url])
     assert code == 1, "the searches of the model are lost"
     return folder
-
-
-@pytest.fixture(autouse=True, scope="module")
-def name_of_the_machine_is_asked_anew() -> Iterator[None]:
-    """Let no test after these take the planted name for the machine's."""
-    machine.cache_clear()
-    yield
-    machine.cache_clear()
 
 
 @pytest.fixture

@@ -18,13 +18,13 @@ from pathnav.explore.scores import ScoreTable
 from pathnav.geometry import Box
 from pathnav.model import ChatSettings
 from pathnav.model.profile import Profile, ToolCalling
+from pathnav.records import read_events
 from pathnav.run.agent_choice import AgentChoice
 from pathnav.run.case import Case, SlideFacts, SlideSource
 from pathnav.run.estimate import Bound, conversation, episode_bound, most_tiles, total
 from pathnav.run.forecast import Forecast, make_forecast
 from pathnav.run.open_slides import OpenSlides
 from pathnav.run.plan import Episode
-from pathnav.records import read_events
 from support.commands import Bench, Command
 from support.tile_trees import Wood, schedules, woods
 

@@ -1,6 +1,5 @@
-"""Whose a folder is, and leaving no trace of what never began."""
+"""Whose a folder is, and what its description keeps."""
 
-import contextlib
 import json
 import subprocess
 import sys
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pathnav.errors import ConfigError, RecordError
+from pathnav.records import EventLog
 from pathnav.run.description import describe_run
 from pathnav.run.folder import RunFolder
 
@@ -19,9 +19,7 @@ def description(*keys: str, **changes: object) -> dict[str, object]:
 
 
 def opened(path: Path, *keys: str, **changes: object) -> None:
-    """Open a folder for a run that ends at once."""
-    with contextlib.closing(RunFolder(path)) as folder:
-        folder.open(description(*keys, **changes))
+    RunFolder(path).open(description(*keys, **changes))
 
 
 def everything(folder: Path) -> dict[Path, bytes]:
@@ -43,7 +41,7 @@ def test_an_empty_folder_and_one_of_ours_are_taken(tmp_path: Path) -> None:
 
 def test_a_folder_that_was_killed_while_it_was_made_is_taken(tmp_path: Path) -> None:
     (tmp_path / ".run.json.1-2.tmp").write_text("{")
-    (tmp_path / "episodes").mkdir()
+    (tmp_path / "run.lock").touch()
     opened(tmp_path, "k1")
 
 
@@ -86,30 +84,6 @@ def test_another_scenario_adds_keys_and_keeps_what_was_asked_before(tmp_path: Pa
     assert [earlier["scenario"] for earlier in found["earlier"]] == [{"budget": 3}, {"budget": 9}]
 
 
-def test_undo_removes_all_that_was_made_and_nothing_else(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "runs" / "one")
-    folder.open(description("k1"))
-    folder.make_episode("k1").joinpath("events.jsonl").write_text("{}")
-    folder.images.save(b"jpeg")
-    folder.undo()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_undo_in_a_folder_that_was_there_restores_it(tmp_path: Path) -> None:
-    first = RunFolder(tmp_path)
-    first.open(description("k1"))
-    first.make_episode("k1").joinpath("result.json").write_text("{}")
-    first.images.save(b"old")
-    first.close()
-    before = everything(tmp_path)
-    second = RunFolder(tmp_path)
-    second.open(description("k2", scenario={"budget": 9}))
-    second.make_episode("k1")
-    second.make_episode("k2").joinpath("events.jsonl").write_text("{}")
-    second.undo()
-    assert everything(tmp_path) == before
-
-
 def test_a_description_names_versions_machine_and_seed() -> None:
     found = json.loads(json.dumps(description("k1")))
     assert found["format"] == "pathnav-run-1"
@@ -128,35 +102,35 @@ def test_a_plan_that_is_run_again_counts_as_the_latest(tmp_path: Path) -> None:
 
 
 def test_a_folder_may_be_open_twice_and_keeps_the_keys_of_both(tmp_path: Path) -> None:
-    with contextlib.closing(RunFolder(tmp_path)) as first, contextlib.closing(RunFolder(tmp_path)) as second:
-        first.open(description("k1"))
-        second.open(description("k2"))
-        first.make_episode("k1")
-        second.make_episode("k2")
+    RunFolder(tmp_path).open(description("k1"))
+    RunFolder(tmp_path).open(description("k2"))
     found = RunFolder(tmp_path).description()
     assert (found["episodes"], found["earlier_episodes"]) == (["k2"], ["k1"])
-    assert not (tmp_path / "leases").exists()
-
-
-def test_undo_leaves_what_another_process_may_build_on(tmp_path: Path) -> None:
-    first, second = RunFolder(tmp_path / "one"), RunFolder(tmp_path / "one")
-    first.open(description("k1"))
-    first.make_episode("k1").joinpath("events.jsonl").write_text("{}")
-    name = first.images.save(b"jpeg")
-    second.open(description("k1", "k2"))
-    second.make_episode("k2").joinpath("result.json").write_text("{}")
-    second.close()
-    first.undo()
-    left = {str(path.relative_to(tmp_path)) for path in (tmp_path / "one").rglob("*") if path.is_file()}
-    assert left == {"one/run.json", "one/episodes/k2/result.json", f"one/images/{name}.jpg"}
 
 
 def test_eight_processes_that_describe_one_folder_lose_no_key(tmp_path: Path) -> None:
-    script = "import contextlib, json, pathlib, sys\nfrom pathnav.run.folder import RunFolder\n"
-    script += "with contextlib.closing(RunFolder(pathlib.Path(sys.argv[1]))) as folder:\n"
-    script += "    folder.open(json.loads(sys.argv[2]))\n"
+    script = "import json, pathlib, sys\nfrom pathnav.run.folder import RunFolder\n"
+    script += "RunFolder(pathlib.Path(sys.argv[1])).open(json.loads(sys.argv[2]))\n"
     asked = [[sys.executable, "-c", script, str(tmp_path), json.dumps(description(f"k{n}"))] for n in range(8)]
     running = [subprocess.Popen(one) for one in asked]
     assert [one.wait(120) for one in running] == [0] * 8
     found = RunFolder(tmp_path).description()
     assert sorted([*found["episodes"], *found["earlier_episodes"]]) == [f"k{number}" for number in range(8)]
+
+
+def test_a_folder_in_which_nothing_was_learnt_is_removed_and_any_other_stays(tmp_path: Path) -> None:
+    for key, result in (("k1", False), ("k2", True)):
+        folder = RunFolder(tmp_path / key)
+        folder.open(description(key))
+        place = folder.make_episode(key)
+        (place / "result.json" if result else place / "events.jsonl").write_text("{}")
+        folder.remove_empty()
+    assert [path.name for path in tmp_path.iterdir()] == ["k2"]
+
+
+def test_a_folder_in_which_another_process_is_at_work_stays(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.open(description("k1"))
+    with EventLog(folder.make_episode("k1") / "events.jsonl"):
+        folder.remove_empty()
+    assert folder.run_json.exists()

@@ -1,8 +1,6 @@
 """Whole runs against every persona of the stub: each ends as it must, and its record is whole."""
 
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from pathnav.run.explore_request import explore_slide
 from pathnav.run.request import locate
 from support.commands import Bench
 from support.episodes import events, stored
+from support.scores import score_rows
 
 Result = dict[str, Any]
 
@@ -93,8 +92,7 @@ def scored(result: Result) -> int:
 
 def sources(out: Path) -> list[str]:
     """Return where each stored score came from."""
-    with closing(sqlite3.connect(out / "scores.sqlite")) as store:
-        return [source for (source,) in store.execute("SELECT source FROM scores")]
+    return [source for (source,) in score_rows(out, "source")]
 
 
 def check_record(out: Path, result: Result) -> None:

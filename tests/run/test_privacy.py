@@ -106,7 +106,7 @@ def test_what_is_written_is_for_the_user_alone(bench: Bench, pathnav: Command, t
         os.umask(before)
     written = {path: stat.S_IMODE(path.stat().st_mode) for path in (picture, kept, out, *out.rglob("*"))}
     names = {path.name for path in written}
-    assert {"scores.sqlite", "checkpoint.sqlite", "events.jsonl", "result.json", "run.json", "images"} <= names
+    assert {"scores", "events.jsonl", "result.json", "run.json", "images"} <= names
     assert {path.name: oct(mode) for path, mode in written.items() if mode & 0o077} == {}
 
 
@@ -186,17 +186,3 @@ def test_a_key_stands_in_no_file_of_a_run_that_repeats_it(
     found = [path for path in out.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
     assert found == []
     assert len(list(out.glob("episodes/*/result.json"))) >= 4
-
-
-def test_a_key_stands_in_no_checkpoint_that_is_left_to_resume_from(
-    bench: Bench, pathnav: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PLANTED", KEY)
-    out, asked = bench.folder / "out", bench.words("--out", bench.folder / "out", "--model", "m")
-    echo = calls(("extract_roi", {"x": 1, "y": 1, "w": 99, "h": 99, "reason": KEY}), content=f"my key is {KEY}")
-    with ChatServer([echo, failure(401, KEY)]) as server:
-        assert pathnav(*asked, "--base-url", server.base_url, "--api-key-env", "PLANTED").code == 1
-        assert KEY not in server.requests[1].raw.decode()
-    files = [path for path in out.rglob("*") if path.is_file()]
-    assert any(path.name == "checkpoint.sqlite" for path in files)
-    assert not [path for path in files if KEY.encode() in path.read_bytes()]

@@ -37,27 +37,24 @@ def only(out: bytes) -> dict[str, Any]:
     return found
 
 
-def test_two_processes_that_ask_the_same_share_its_tiles(bench: Bench) -> None:
-    is_shared = threading.Event()
+def test_a_search_that_another_process_runs_is_refused(bench: Bench, pathnav: Command) -> None:
+    is_free = threading.Event()
 
-    def once_shared(request: Request) -> Answer:
-        is_shared.wait(60)
+    def once_free(request: Request) -> Answer:
+        is_free.wait(60)
         return say("Yes 73")
 
-    with ChatServer(once_shared) as waiting:
+    with ChatServer(once_free) as waiting:
         words = asked(bench, waiting, "--out", "kept")
-        processes = [start(*words)]
-        wait_for(lambda: len(waiting.requests) > 0, processes[0])
-        processes.append(start(*words))
-        assert processes[1].stderr is not None
-        assert any(b"they share its tiles" in line for line in iter(processes[1].stderr.readline, b""))
-        is_shared.set()
-        said = [process.communicate(timeout=60) for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], said
-    first, second = (only(out) for out, _ in said)
-    assert first["levels"] == second["levels"]
-    assert first["calls"] == second["calls"] == len(waiting.requests), "no tile is asked for twice"
-    assert first["calls_now"] + second["calls_now"] == first["calls"]
+        process = start(*words)
+        wait_for(lambda: len(waiting.requests) > 0, process)
+        said = pathnav(*words)
+        assert (said.code, said.out) == (2, "")
+        assert "in use by another run" in said.sentences[-1]
+        is_free.set()
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert only(out)["calls"] == len(waiting.requests)
 
 
 @pytest.mark.parametrize("is_kept", [True, False])

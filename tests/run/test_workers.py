@@ -47,7 +47,6 @@ def test_four_workers_come_to_what_one_comes_to(
     assert said.code == 0, said.err
     assert "12 of 12 episodes" in said.err
     assert results(bench.folder / "kept") == whole
-    assert not (bench.folder / "kept" / "leases").exists()
 
 
 def test_workers_ask_at_the_same_time_within_the_models_concurrency(pathnav: Command, bench: Bench) -> None:
@@ -255,8 +254,6 @@ def test_what_another_process_runs_is_left_to_it(
     with ChatServer(held_back(hold)) as server:
         process = start("run", scenario, *at(server, out, "--shard", "1/4"))
         wait_for(lambda: len(server.requests) == 1, process)
-        (held,) = [path.name for path in (out / "leases").iterdir() if path.name[0] not in ".p"]
-        time.sleep(0.1)
         free = threading.Timer(2.0, hold.clear)
         free.start()
         said = pathnav("run", scenario, *at(server, out, "--shard", "1/4"))
@@ -266,7 +263,6 @@ def test_what_another_process_runs_is_left_to_it(
         for number in (2, 3, 4):
             assert pathnav("run", scenario, *at(server, out, "--shard", f"{number}/4")).code == 0
         assert max(Counter(named(request) for request in server.requests).values()) == 1
-    assert held.partition(".")[0] in whole
     assert results(out) == whole
 
 
