@@ -47,7 +47,7 @@ class Conversation:
         digest = _digest(history, schemas, required_tool, profile.key_fields)
         known = self._recall(f"reply:{turn}", digest)
         if known is not None:
-            return _reply_of(known)
+            return reply_of(known)
         self._recall(f"request:{turn}", digest)
         detail = self.chat.settings.image_detail
         messages = chat_messages(history, self.recorder.load_image, profile, detail)
@@ -108,7 +108,8 @@ def _digest(*request: Any) -> str:
     return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
 
 
-def _reply_of(event: Event) -> Reply:
+def reply_of(event: Event) -> Reply:
+    """Return the reply of an event on record."""
     tokens = event["tokens"]
     calls = (ToolCall(c["id"], c["name"], parse_arguments(c["arguments"]), c["arguments"]) for c in event["calls"])
     return Reply(

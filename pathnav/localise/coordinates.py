@@ -7,7 +7,6 @@ sides, y before x, corners or extents. Which it is stands in the server profile 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pathnav.errors import RoiError
 from pathnav.geometry import Box
@@ -47,16 +46,6 @@ class Shown:
     def of(cls, number: int, view: View) -> "Shown":
         """Return what is kept of a view."""
         return cls(number, view.box, *view.image_size_px, *view.padded_size_px)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        sizes = [self.width_px, self.height_px, self.full_width_px, self.full_height_px]
-        return {"number": self.number, "box": self.box.as_list(), "sizes_px": sizes}
-
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> "Shown":
-        """Return what `as_dict` wrote."""
-        return cls(fields["number"], Box.from_list(fields["box"]), *fields["sizes_px"])
 
 
 @dataclass(frozen=True, slots=True)

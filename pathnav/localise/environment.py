@@ -3,9 +3,8 @@
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,7 +38,6 @@ class Environment:
         views: How images are shown; ticks count what the endpoint's profile says.
         recorder: Where events and images go; default: memory.
         chat: The chat endpoint for agents that use one.
-        checkpoint: A file in which an agent may keep what it needs to resume.
         embeddings: Where a survey keeps embeddings of windows; default: they go with the environment.
 
     Raises:
@@ -58,7 +56,6 @@ class Environment:
         views: ViewSettings | None = None,
         recorder: Recorder | None = None,
         chat: ChatClient | None = None,
-        checkpoint: Path | None = None,
         embeddings: EmbeddingStore | None = None,
     ) -> None:
         self._query = query
@@ -68,7 +65,6 @@ class Environment:
         self.views = replace(views or ViewSettings(), frame=frame)
         self.recorder: Recorder = recorder or MemoryRecorder()
         self.chat = None if chat is None else RecordedChat(chat, self.recorder)
-        self.checkpoint = checkpoint
         self.rng = np.random.default_rng(query_seed(query, seed))
         self._steps = 0
         self._report: Report | None = None
@@ -240,10 +236,8 @@ class Environment:
         first = Box.from_list(boxes[int(np.argmax(shares > 0))].tolist())
         self._accept(Report(first, conclusion, None, boxes, shares), draws_fields(boxes, shares))
 
-    def _restore(self, rois: Iterable[Roi], report: Report | None, steps: int) -> None:
-        """Set the counters to those of a checkpoint; for the state machine alone."""
-        self._rois = list(rois)
-        self._report = report
+    def _set_steps(self, steps: int) -> None:
+        """Set the calls so far; for the state machine alone, which counts answers without a call too."""
         self._steps = steps
 
     def _count_step(self) -> None:

@@ -27,8 +27,3 @@ class Roi:
     def as_dict(self) -> dict[str, Any]:
         """Return the look as plain JSON."""
         return {**asdict(self), "box": self.box.as_list()}
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> "Roi":
-        """Return the look of its plain JSON."""
-        return cls(**{**plain, "box": Box.from_list(plain["box"])})

@@ -28,7 +28,7 @@ from pathnav.localise.views import ViewSettings
 from pathnav.model.terms import Terms
 from pathnav.run.caught import Failed, caught
 from pathnav.run.ending import outcome_of, sentence
-from pathnav.run.folder import CHECKPOINT, RESULT_FILE, RunFolder
+from pathnav.run.folder import RESULT_FILE, RunFolder
 from pathnav.run.ledger import seconds_before
 from pathnav.run.open_slides import OpenSlides
 from pathnav.run.plan import Episode
@@ -92,7 +92,7 @@ def run_episode(
 ) -> JsonObject:
     """Run an episode to its end and return its result; one that is finished already is returned as it is.
 
-    An episode that was stopped goes on from its checkpoint where the agent can, and starts over otherwise.
+    An episode that was stopped runs anew; the vlm agent takes every reply that is on record from there.
 
     - The endpoint or the slide fails, the disk is full, a tool breaks, or pathnav itself is at fault, as in all that
       happens before the agent's `run`: `infra_error`, run again next time.
@@ -234,7 +234,6 @@ class _Run:
             views=_views(agent, blank=bool(episode.case.controls.get("blank_images"))),
             recorder=recorder,
             chat=chat if episode.agent.model else None,
-            checkpoint=self.place / CHECKPOINT,
             embeddings=self.folder.embeddings(slide.reader, slide.mpp_um),
         )
         # By its very class: a plug-in that calls itself oracle, or inherits from it, is told nothing.
@@ -275,16 +274,13 @@ class _Run:
             self.log.append({**event, "traceback": lines})
 
     def _write(self, result: JsonObject, outcome: Outcome) -> None:
-        """Write how it ended, unless another process is at it by now; a checkpoint that is of no use any more goes."""
+        """Write how it ended, unless another process is at it by now."""
         self.has_ended = True
         if not self.attempt.is_ours():
             return
         event = {"id": f"outcome:{self.recorder.attempt}", "kind": "outcome", "take": self.recorder.take}
         self.log.append({**event, "outcome": str(outcome), "reason": result["reason"]})
         write_json_atomic(self.place / RESULT_FILE, result)
-        if outcome.is_agents:
-            for path in self.place.glob(f"{CHECKPOINT}*"):
-                path.unlink(missing_ok=True)
 
 
 def _nothing() -> None:

@@ -6,7 +6,6 @@
     NAME/leases/                      who is running what at the moment; gone when nobody is
     NAME/episodes/KEY/events.jsonl    everything that happened
     NAME/episodes/KEY/result.json     the outcome; absent while an episode is unfinished
-    NAME/episodes/KEY/checkpoint.sqlite   to resume from; gone once the outcome stands
     NAME/images/SHA256.jpg            what the model saw
     NAME/scores.sqlite                scores of tiles, shared by all explorations
     NAME/embeddings/                  what image-text models made of windows and tiles
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 RESULT_FORMAT = "pathnav-result-1"
 EXPLORATION_FORMAT = "pathnav-exploration-1"
 RESULT_FILE = "result.json"
-CHECKPOINT = "checkpoint.sqlite"
 SCORES_FILE = "scores.sqlite"
 EMBEDDINGS = "embeddings"
 OLD_LOCK = "run.lock"

@@ -106,7 +106,7 @@ def test_what_is_written_is_for_the_user_alone(bench: Bench, pathnav: Command, t
         os.umask(before)
     written = {path: stat.S_IMODE(path.stat().st_mode) for path in (picture, kept, out, *out.rglob("*"))}
     names = {path.name for path in written}
-    assert {"scores.sqlite", "checkpoint.sqlite", "events.jsonl", "result.json", "run.json", "images"} <= names
+    assert {"scores.sqlite", "events.jsonl", "result.json", "run.json", "images"} <= names
     assert {path.name: oct(mode) for path, mode in written.items() if mode & 0o077} == {}
 
 
@@ -188,7 +188,7 @@ def test_a_key_stands_in_no_file_of_a_run_that_repeats_it(
     assert len(list(out.glob("episodes/*/result.json"))) >= 4
 
 
-def test_a_key_stands_in_no_checkpoint_that_is_left_to_resume_from(
+def test_a_key_stands_in_no_file_that_is_left_to_resume_from(
     bench: Bench, pathnav: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PLANTED", KEY)
@@ -198,5 +198,5 @@ def test_a_key_stands_in_no_checkpoint_that_is_left_to_resume_from(
         assert pathnav(*asked, "--base-url", server.base_url, "--api-key-env", "PLANTED").code == 1
         assert KEY not in server.requests[1].raw.decode()
     files = [path for path in out.rglob("*") if path.is_file()]
-    assert any(path.name == "checkpoint.sqlite" for path in files)
+    assert any(path.name == "events.jsonl" for path in files)
     assert not [path for path in files if KEY.encode() in path.read_bytes()]
