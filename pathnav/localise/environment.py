@@ -14,12 +14,10 @@ from pathnav.cohort.protocol import max_steps
 from pathnav.cohort.query import Query
 from pathnav.errors import BudgetExhausted, RoiError
 from pathnav.geometry import Box, Floats, union_area
-from pathnav.localise.recorded_chat import RecordedChat
-from pathnav.localise.recorder import MemoryRecorder, Recorder
-from pathnav.localise.report_made import Report, checked_confidence, checked_draws, draws_fields
-from pathnav.localise.roi import Roi
+from pathnav.localise.conversation import MemoryRecorder, RecordedChat, Recorder
+from pathnav.localise.outcome import Report, Roi, checked_confidence, checked_draws, draws_fields
 from pathnav.localise.survey import Survey
-from pathnav.localise.views import View, ViewSettings, draw_picture
+from pathnav.localise.views import View, ViewSettings, view_of
 from pathnav.model import ChatClient
 from pathnav.model.profile import Frame
 from pathnav.retrieval.store import EmbeddingStore
@@ -263,21 +261,7 @@ class Environment:
         )
 
     def _show(self, box: Box) -> View:
-        reading = self._slide.reading(box, max_side_px=self.views.view_px)
-        rgb = np.full_like(reading.rgb, 255) if self.views.blank_images else reading.rgb
-        picture = draw_picture(replace(reading, rgb=rgb), self.views)
-        return View(
-            rgb=rgb,
-            jpeg=picture.jpeg,
-            sha256=self.recorder.image(picture.jpeg),
-            box=reading.box,
-            magnification=reading.magnification,
-            image_size_px=picture.size_px,
-            padded_size_px=picture.padded_size_px,
-            enlarged=picture.enlarged,
-            failed_share=reading.failed_share,
-            outside_share=reading.outside_share,
-        )
+        return view_of(self._slide.reading(box, max_side_px=self.views.view_px), self.views, self.recorder.image)
 
 
 def query_seed(query: Query, seed: int) -> list[int]:

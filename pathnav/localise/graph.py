@@ -14,13 +14,11 @@ from pathnav.cohort.protocol import FORCED_TRIES, MAX_SILENT_ANSWERS, max_steps
 from pathnav.errors import ContextOverflow
 from pathnav.geometry import Box
 from pathnav.localise import prompts
-from pathnav.localise.conversation import Conversation
+from pathnav.localise.conversation import Message, RecordedChat
 from pathnav.localise.coordinates import Shown
 from pathnav.localise.environment import Environment
-from pathnav.localise.faces import Faces
-from pathnav.localise.history import Message
 from pathnav.localise.outcome import Outcome
-from pathnav.localise.tool import REPORT_TOOL, ToolReply
+from pathnav.localise.tool import REPORT_TOOL, OfferedTools, ToolReply
 from pathnav.model import Reply, ToolCall
 from pathnav.model.reply import parse_arguments
 
@@ -36,7 +34,7 @@ Update = dict[str, Any]
 class EpisodeState(TypedDict):
     """What the graph carries from node to node; looks, steps and the report are the environment's.
 
-    `messages` is the conversation (see `pathnav.localise.history`), `pending` the calls that wait for a reply, `shown`
+    `messages` is the history (see `pathnav.localise.conversation`), `pending` the calls that wait for a reply, `shown`
     are the images so far, `turn` is the number of requests made, `silent` and `unparsed` count turns in a row, `forced`
     counts forced turns, `ending` is how the episode ended, None where it goes on.
     """
@@ -58,20 +56,20 @@ def first_state() -> EpisodeState:
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """The nodes of the graph over one environment, one conversation, the tools on offer and windows as hints."""
+    """The nodes of the graph over one environment, a chat endpoint, the tools on offer and windows as hints."""
 
     environment: Environment
-    conversation: Conversation
-    faces: Faces
+    chat: RecordedChat
+    tools: OfferedTools
     hints: Sequence[Box] = ()
 
     def brief(self, state: EpisodeState) -> Update:
         """Open the conversation with the task and the free overview."""
         environment = self.environment
-        overview, coordinates = environment.overview(), self.faces.coordinates
+        overview, coordinates = environment.overview(), self.tools.coordinates
         shown = Shown.of(0, overview)
         parts = [
-            {"text": prompts.task(environment.query, environment.budget, self.faces, shown)},
+            {"text": prompts.task(environment.query, environment.budget, coordinates, shown)},
             {"text": coordinates.caption("Overview of the search region", shown, overview, shown)},
             {"image": overview.sha256},
         ]
@@ -86,9 +84,9 @@ class Nodes:
         messages = list(state["messages"])
         if why:
             messages.append(self._demand(why, state["shown"][0], again=state["forced"] > 0))
-        schemas = (self.faces.only(REPORT_TOOL) if why else self.faces).schemas()
+        schemas = (self.tools.only(REPORT_TOOL) if why else self.tools).schemas()
         try:
-            reply = self.conversation.ask(state["turn"], messages, schemas, REPORT_TOOL if why else None)
+            reply = self.chat.take_turn(state["turn"], messages, schemas, REPORT_TOOL if why else None)
         except ContextOverflow:
             return {"ending": Outcome.CONTEXT_OVERFLOW}
         update: Update = {
@@ -162,7 +160,7 @@ class Nodes:
             return ToolReply({"error": "only the first call of this turn counts"}), 0
         if not forced and steps >= (limit if call.name == REPORT_TOOL else limit - 1):
             return ToolReply({"error": f"no step is left for {call.name}: report with {REPORT_TOOL}"}), 0
-        offered = self.faces.only(REPORT_TOOL) if forced else self.faces
+        offered = self.tools.only(REPORT_TOOL) if forced else self.tools
         arguments = parse_arguments(call.raw)  # of the text alone, as where the reply comes from the record
         # The second try of a forced turn belongs to the step of the first.
         return offered.call(self.environment, call.name, arguments, shown), min(1, limit - steps)
@@ -175,7 +173,7 @@ class Nodes:
         text, image = json.dumps({**reply.content, **left}), None
         if reply.view is not None:
             what = f"Image of {call.name} {call.id}"
-            caption = self.faces.coordinates.caption(what, shown[-1], reply.view, shown[0])
+            caption = self.tools.coordinates.caption(what, shown[-1], reply.view, shown[0])
             image = {"caption": caption, "sha256": reply.view.sha256}
         told = {"call_id": call.id, "name": call.name}
         self.environment.recorder.event(
@@ -190,7 +188,7 @@ class Nodes:
 
     def _demand(self, why: str, overview: Shown, again: bool) -> Message:
         text = prompts.text("again" if again else "forced")
-        filled = text.format(why=why, **prompts.where(self.environment.query, self.faces.coordinates, overview))
+        filled = text.format(why=why, **prompts.where(self.environment.query, self.tools.coordinates, overview))
         return {"role": "user", "parts": [{"text": filled}]}
 
 

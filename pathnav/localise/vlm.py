@@ -8,14 +8,12 @@ from typing import Any
 from pathnav.cohort.protocol import FORCED_TRIES, JPEG_QUALITY, VIEW_LIMIT_PX, max_steps
 from pathnav.errors import ConfigError
 from pathnav.localise import prompts
-from pathnav.localise.conversation import Conversation
+from pathnav.localise.agent import HINT_COUNT, Hints
 from pathnav.localise.coordinates import Coordinates
 from pathnav.localise.environment import Environment
-from pathnav.localise.faces import Faces
 from pathnav.localise.graph import Nodes, build_graph, first_state
-from pathnav.localise.hints import HINT_COUNT, Hints
 from pathnav.localise.outcome import Outcome
-from pathnav.localise.tool import DEFAULT_TOOLS, Tool, function_schema, load_tools
+from pathnav.localise.tool import DEFAULT_TOOLS, OfferedTools, Tool, function_schema, load_tools
 from pathnav.localise.views import ViewSettings
 
 
@@ -83,10 +81,9 @@ class VlmAgent:
         """
         if environment.chat is None:
             raise ConfigError("the vlm agent needs a chat endpoint: give --model and --base-url")
-        client = environment.chat.client
-        faces = Faces(self._tools, Coordinates.of(client.settings.profile))
+        tools = OfferedTools(self._tools, Coordinates.of(environment.chat.settings.profile))
         hints = [one.box for one in self._hints.given(environment)] if self._hints is not None else []
-        return _navigated(Nodes(environment, Conversation(client, environment.recorder), faces, hints))
+        return _navigated(Nodes(environment, environment.chat, tools, hints))
 
 
 def _navigated(nodes: Nodes) -> Outcome:

@@ -21,8 +21,8 @@ from pathnav.errors import (
     RunStopped,
     SlideError,
 )
+from pathnav.localise.agent import Oracle
 from pathnav.localise.environment import Environment
-from pathnav.localise.oracle import Oracle
 from pathnav.localise.outcome import Outcome
 from pathnav.localise.views import ViewSettings
 from pathnav.model.terms import Terms

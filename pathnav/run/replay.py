@@ -19,17 +19,13 @@ import numpy as np
 
 from pathnav.errors import ConfigError, ContextOverflow, RecordError
 from pathnav.geometry import Box
-from pathnav.localise.conversation import Conversation, reply_of
+from pathnav.localise.agent import Oracle, recalled
+from pathnav.localise.conversation import MemoryRecorder, RecordedChat, reply_of
 from pathnav.localise.coordinates import Coordinates
 from pathnav.localise.environment import Environment
-from pathnav.localise.faces import Faces
-from pathnav.localise.final_box import final_box
 from pathnav.localise.graph import EpisodeState, Nodes, first_state
-from pathnav.localise.hints import recalled
-from pathnav.localise.oracle import Oracle
-from pathnav.localise.outcome import Outcome
-from pathnav.localise.recorder import MemoryRecorder
-from pathnav.localise.tool import DEFAULT_TOOLS, load_tools
+from pathnav.localise.outcome import Outcome, final_box
+from pathnav.localise.tool import DEFAULT_TOOLS, OfferedTools, load_tools
 from pathnav.localise.views import ViewSettings
 from pathnav.run.caught import Failed, caught
 from pathnav.run.ending import sentence
@@ -135,8 +131,8 @@ class _Replay:
         views = ViewSettings(**{name: settings[name] for name in _VIEW_OPTIONS if name in settings})
         environment = self._environment(views, model)
         tools = load_tools([*DEFAULT_TOOLS, *settings.get("tools", ())])
-        faces = Faces(tools, Coordinates.of(model.settings.profile))
-        nodes = Nodes(environment, Conversation(model.as_client(), self.recorder), faces)
+        offered = OfferedTools(tools, Coordinates.of(model.settings.profile))
+        nodes = Nodes(environment, RecordedChat(model.as_client(), self.recorder), offered)
         if (hints := self.record.event("hints")) is not None:
             recalled(environment, hints)
         state: EpisodeState = {**first_state(), **nodes.brief(first_state())}  # type: ignore[typeddict-item]

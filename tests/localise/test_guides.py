@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pathnav.geometry import Box
-from pathnav.localise.guides import GUIDE_COLOUR, draw_guides, round_step, round_ticks
+from pathnav.localise.views import GUIDE_COLOUR, draw_guides, round_step, round_ticks
 
 
 @pytest.mark.parametrize(

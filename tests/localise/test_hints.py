@@ -21,7 +21,7 @@ PROPOSERS = '''
 from pathlib import Path
 
 from pathnav.geometry import Box
-from pathnav.localise.hints import Proposal
+from pathnav.localise import Proposal
 
 
 class Corners:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pathnav.localise.history import Message, chat_messages, image_names
+from pathnav.localise.conversation import Message, chat_messages
 from pathnav.model.profile import Placement, Profile
 
 
@@ -83,7 +83,3 @@ def test_roles_never_repeat_except_tool_replies_and_each_call_is_answered_in_ord
         assert before["role"] != after["role"] or after["role"] == "tool"
     asked = [call["id"] for m in found for call in m.get("tool_calls", [])]
     assert [m["tool_call_id"] for m in found if m["role"] == "tool"] == asked
-
-
-def test_image_names_lists_what_a_request_carries() -> None:
-    assert image_names(HISTORY) == ["a", "b", "c"]

@@ -7,7 +7,8 @@ import pytest
 from pathnav.cohort.query import Query
 from pathnav.errors import PluginError
 from pathnav.localise import Environment
-from pathnav.localise.tool import DEFAULT_TOOLS, call_tool, function_schema, load_tools
+from pathnav.localise.coordinates import Coordinates
+from pathnav.localise.tool import DEFAULT_TOOLS, OfferedTools, function_schema, load_tools
 from pathnav.slide import Slide
 
 OWN_TOOL = '''
@@ -53,7 +54,8 @@ def test_every_argument_is_described_with_its_unit_and_marked_required() -> None
 def test_a_tool_from_a_file_is_offered_and_called(tmp_path: Path, slide: Slide, query: Query) -> None:
     (tmp_path / "own.py").write_text(OWN_TOOL)
     tools = load_tools([*DEFAULT_TOOLS, f"{tmp_path / 'own.py'}:Centre"])
-    reply = call_tool(tools, Environment(slide, query), "centre", {"digits": 1})
+    offered = OfferedTools(tools, Coordinates())
+    reply = offered.call(Environment(slide, query), "centre", {"digits": 1}, [])
     assert reply.content == {"centre": [512, 512]}
 
 

@@ -41,7 +41,7 @@ def test_a_plug_in_that_calls_itself_oracle_is_told_nothing(bench: Bench) -> Non
 
 
 def test_a_plug_in_that_inherits_from_the_oracle_is_told_nothing(bench: Bench) -> None:
-    from pathnav.localise.oracle import Oracle
+    from pathnav.localise.agent import Oracle
 
     class Sly(Oracle):
         """Inherit."""
