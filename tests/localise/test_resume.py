@@ -1,4 +1,4 @@
-"""An episode that is stopped anywhere and run again ends as an undisturbed one, with nothing counted twice."""
+"""An episode that is stopped anywhere and run again ends as an undisturbed one, with nothing counted or asked twice."""
 
 from typing import Any
 
@@ -12,7 +12,6 @@ from pathnav.model import ChatClient, ChatSettings
 from pathnav.slide import Slide
 from support.chat_server import Answer, ChatServer, Request, calls
 
-TIMES = ("seconds",)
 SMALL = ViewSettings(view_px=128)
 
 
@@ -57,51 +56,29 @@ def play(slide: Slide, query: Query, server: ChatServer, recorder: MemoryRecorde
 
 def story(recorder: MemoryRecorder) -> dict[str, Any]:
     """Everything on record but times."""
-    return {
-        name: {key: value for key, value in event.items() if key not in TIMES}
-        for name, event in recorder.events.items()
-    }
+    return {name: {**event, "seconds": None} for name, event in recorder.events.items()}
 
 
-@pytest.fixture(scope="module")
-def server() -> Any:
-    with ChatServer(answer) as running:
-        yield running
-
-
-def test_a_run_stopped_at_any_event_and_continued_is_the_undisturbed_run(
-    slide: Slide, query: Query, server: ChatServer
+def test_a_run_stopped_at_any_event_and_continued_is_the_undisturbed_run_and_asks_nothing_twice(
+    slide: Slide, query: Query
 ) -> None:
     undisturbed = MemoryRecorder()
-    whole = play(slide, query, server, undisturbed)
-    assert whole.rois_used == 3
-    for stop_at in range(len(undisturbed.events)):
-        kept = MemoryRecorder()
-        with pytest.raises(Stopped):
-            play(slide, query, server, StoppingRecorder(kept, stop_at))
-        continued = play(slide, query, server, kept)
-        assert story(kept) == story(undisturbed)
-        assert (continued.rois, continued.steps) == (whole.rois, whole.steps)
-        assert continued.report_made == whole.report_made
-
-
-def test_a_reply_on_record_is_not_asked_for_again(slide: Slide, query: Query) -> None:
     with ChatServer(answer) as server:
-        kept = MemoryRecorder()
-        with pytest.raises(Stopped):
-            play(slide, query, server, StoppingRecorder(kept, 3))
-        assert "reply:0" in kept.events
-        play(slide, query, server, kept)
-        assert len(server.requests) == 4
-
-
-def test_a_finished_episode_run_again_asks_nothing(slide: Slide, query: Query, server: ChatServer) -> None:
-    kept = MemoryRecorder()
-    first = play(slide, query, server, kept)
-    asked = len(server.requests)
-    again = play(slide, query, server, kept)
-    assert len(server.requests) == asked
-    assert again.report_made == first.report_made and again.rois == first.rois
+        whole = play(slide, query, server, undisturbed)
+        assert (whole.rois_used, len(server.requests)) == (3, 4)
+        for stop_at in range(len(undisturbed.events) + 1):
+            kept = MemoryRecorder()
+            if stop_at < len(undisturbed.events):
+                with pytest.raises(Stopped):
+                    play(slide, query, server, StoppingRecorder(kept, stop_at))
+            else:
+                play(slide, query, server, kept)
+            replies, asked = sum(event["kind"] == "reply" for event in kept.events.values()), len(server.requests)
+            continued = play(slide, query, server, kept)
+            assert len(server.requests) - asked == 4 - replies
+            assert story(kept) == story(undisturbed)
+            assert (continued.rois, continued.steps) == (whole.rois, whole.steps)
+            assert continued.report_made == whole.report_made
 
 
 def test_a_turn_on_record_for_another_request_is_an_error_that_says_what_to_do(slide: Slide, query: Query) -> None:
