@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from pathnav.cohort.protocol import MIN_TISSUE
 from pathnav.errors import ConfigError
 from pathnav.geometry import Box
-from pathnav.localise import Environment
-from pathnav.localise.hints import Proposal
+from pathnav.localise import Environment, Proposal
 from pathnav.retrieval import ImageTextModel, ModelChoice, WindowGrid, finding_vector, load, peaks
 from pathnav.retrieval.prompts import FINDING_TEMPLATES, VERSION
 from pathnav.slide import TissueMask, TissueStatus

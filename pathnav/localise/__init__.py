@@ -1,12 +1,9 @@
 """Mode A: the environment that holds the budget, the state machine, and the views a model is shown."""
 
-from pathnav.localise.agent import Agent
+from pathnav.localise.agent import Agent, Proposal, Proposer
+from pathnav.localise.conversation import MemoryRecorder, Recorder
 from pathnav.localise.environment import Environment
-from pathnav.localise.final_box import final_box, final_boxes
-from pathnav.localise.outcome import Outcome
-from pathnav.localise.recorder import MemoryRecorder, Recorder
-from pathnav.localise.report_made import Report
-from pathnav.localise.roi import Roi
+from pathnav.localise.outcome import Outcome, Report, Roi, final_box, final_boxes
 from pathnav.localise.tool import Tool, ToolReply
 from pathnav.localise.views import View, ViewSettings
 
@@ -15,6 +12,8 @@ __all__ = [
     "Environment",
     "MemoryRecorder",
     "Outcome",
+    "Proposal",
+    "Proposer",
     "Recorder",
     "Report",
     "Roi",

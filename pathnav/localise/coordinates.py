@@ -7,7 +7,6 @@ sides, y before x, corners or extents. Which it is stands in the server profile 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pathnav.errors import RoiError
 from pathnav.geometry import Box
@@ -25,15 +24,9 @@ _THOUSAND = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An image that a model was shown.
+    """What image `number` of an episode shows; 0 is the overview.
 
-    Args:
-        number: Its number in the episode; 0 is the overview.
-        box: What it shows, level-0 pixels.
-        width_px: Width that the box takes in the image, from its left edge.
-        height_px: Height likewise, from its upper edge.
-        full_width_px: Width of the whole image; larger only where a sliver was padded.
-        full_height_px: Height of the whole image.
+    Its `width_px` x `height_px` at the top left show `box`; the whole image is larger only where a sliver was padded.
     """
 
     number: int
@@ -48,25 +41,10 @@ class Shown:
         """Return what is kept of a view."""
         return cls(number, view.box, *view.image_size_px, *view.padded_size_px)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
-        sizes = [self.width_px, self.height_px, self.full_width_px, self.full_height_px]
-        return {"number": self.number, "box": self.box.as_list(), "sizes_px": sizes}
-
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> "Shown":
-        """Return what `as_dict` wrote."""
-        return cls(fields["number"], Box.from_list(fields["box"]), *fields["sizes_px"])
-
 
 @dataclass(frozen=True, slots=True)
 class Coordinates:
-    """How a model writes boxes.
-
-    Args:
-        frame: What the numbers count.
-        form: Corner and extent, or two corners.
-    """
+    """How a model writes boxes: what the numbers count, and whether they are corner and extent or two corners."""
 
     frame: Frame = Frame.LEVEL0
     form: BoxForm = BoxForm.XYWH
@@ -103,29 +81,19 @@ class Coordinates:
         return whole * shown.width_px / shown.full_width_px, whole * shown.height_px / shown.full_height_px
 
     def to_model(self, box: Box, shown: Shown) -> list[float]:
-        """Return a level-0 box as the model writes it, rounded to half an image pixel or finer.
-
-        Args:
-            box: Level-0 pixels.
-            shown: The image whose coordinates are meant; of no matter for level-0 numbers.
-        """
+        """Return a level-0 box as the model writes it in an image, rounded to half an image pixel or finer."""
         if not self.are_in_images:
             return self._written((box.x, box.y), (box.right, box.bottom))
         width, height = self.extent(shown)
-        corners = []
-        for x, y in ((box.x, box.y), (box.right, box.bottom)):
+
+        def corner(x: float, y: float) -> tuple[float, float]:
             across, down = (x - shown.box.x) / shown.box.width, (y - shown.box.y) / shown.box.height
-            corners.append(
-                (_rounded(across * width, width, shown.width_px), _rounded(down * height, height, shown.height_px))
-            )
-        return self._written(corners[0], corners[1])
+            return _rounded(across * width, width, shown.width_px), _rounded(down * height, height, shown.height_px)
+
+        return self._written(corner(box.x, box.y), corner(box.right, box.bottom))
 
     def to_level0(self, numbers: Sequence[float], shown: Shown) -> Box:
-        """Return the level-0 box of what a model wrote.
-
-        Args:
-            numbers: Four numbers in `order`.
-            shown: The image that they are in.
+        """Return the level-0 box of four numbers in `order` that a model wrote of an image.
 
         Raises:
             RoiError: If they are not four finite numbers, have no area, or miss the image.
@@ -150,10 +118,16 @@ class Coordinates:
             f"{height:g}"
         )
 
+    def size(self, extent_px: Sequence[float], shown: Shown) -> list[float]:
+        """Return a width and height in level-0 pixels as the model counts them in an image."""
+        if not self.are_in_images:
+            return list(extent_px)
+        width, height = self.extent(shown)
+        across, down = width / shown.box.width, height / shown.box.height
+        return [float(f"{extent_px[0] * across:.4g}"), float(f"{extent_px[1] * down:.4g}")]
+
     def caption(self, what: str, shown: Shown, view: View, overview: Shown) -> str:
         """Return the line that stands before an image, in the model's own coordinates."""
-        if self.are_plain:
-            return view.caption(what)
         size = "{} x {} px".format(*view.image_size_px)
         if view.padded_size_px != view.image_size_px:
             size += " (padded with white to {} x {} px)".format(*view.padded_size_px)

@@ -3,9 +3,8 @@
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,10 @@ from pathnav.cohort.protocol import max_steps
 from pathnav.cohort.query import Query
 from pathnav.errors import BudgetExhausted, RoiError
 from pathnav.geometry import Box, Floats, union_area
-from pathnav.localise.recorded_chat import RecordedChat
-from pathnav.localise.recorder import MemoryRecorder, Recorder
-from pathnav.localise.report_made import Report, checked_confidence, checked_draws, draws_fields
-from pathnav.localise.roi import Roi
+from pathnav.localise.conversation import MemoryRecorder, RecordedChat, Recorder
+from pathnav.localise.outcome import Report, Roi, checked_confidence, checked_draws, draws_fields
 from pathnav.localise.survey import Survey
-from pathnav.localise.views import View, ViewSettings, draw_picture
+from pathnav.localise.views import View, ViewSettings, view_of
 from pathnav.model import ChatClient
 from pathnav.model.profile import Frame
 from pathnav.retrieval.store import EmbeddingStore
@@ -39,7 +36,6 @@ class Environment:
         views: How images are shown; ticks count what the endpoint's profile says.
         recorder: Where events and images go; default: memory.
         chat: The chat endpoint for agents that use one.
-        checkpoint: A file in which an agent may keep what it needs to resume.
         embeddings: Where a survey keeps embeddings of windows; default: they go with the environment.
 
     Raises:
@@ -58,7 +54,6 @@ class Environment:
         views: ViewSettings | None = None,
         recorder: Recorder | None = None,
         chat: ChatClient | None = None,
-        checkpoint: Path | None = None,
         embeddings: EmbeddingStore | None = None,
     ) -> None:
         self._query = query
@@ -68,7 +63,6 @@ class Environment:
         self.views = replace(views or ViewSettings(), frame=frame)
         self.recorder: Recorder = recorder or MemoryRecorder()
         self.chat = None if chat is None else RecordedChat(chat, self.recorder)
-        self.checkpoint = checkpoint
         self.rng = np.random.default_rng(query_seed(query, seed))
         self._steps = 0
         self._report: Report | None = None
@@ -240,10 +234,8 @@ class Environment:
         first = Box.from_list(boxes[int(np.argmax(shares > 0))].tolist())
         self._accept(Report(first, conclusion, None, boxes, shares), draws_fields(boxes, shares))
 
-    def _restore(self, rois: Iterable[Roi], report: Report | None, steps: int) -> None:
-        """Set the counters to those of a checkpoint; for the state machine alone."""
-        self._rois = list(rois)
-        self._report = report
+    def _set_steps(self, steps: int) -> None:
+        """Set the calls so far; for the state machine alone, which counts answers without a call too."""
         self._steps = steps
 
     def _count_step(self) -> None:
@@ -269,21 +261,7 @@ class Environment:
         )
 
     def _show(self, box: Box) -> View:
-        reading = self._slide.reading(box, max_side_px=self.views.view_px)
-        rgb = np.full_like(reading.rgb, 255) if self.views.blank_images else reading.rgb
-        picture = draw_picture(replace(reading, rgb=rgb), self.views)
-        return View(
-            rgb=rgb,
-            jpeg=picture.jpeg,
-            sha256=self.recorder.image(picture.jpeg),
-            box=reading.box,
-            magnification=reading.magnification,
-            image_size_px=picture.size_px,
-            padded_size_px=picture.padded_size_px,
-            enlarged=picture.enlarged,
-            failed_share=reading.failed_share,
-            outside_share=reading.outside_share,
-        )
+        return view_of(self._slide.reading(box, max_side_px=self.views.view_px), self.views, self.recorder.image)
 
 
 def query_seed(query: Query, seed: int) -> list[int]:

@@ -1,171 +1,195 @@
 """The LangGraph state machine of the VLM agent: brief -> think -> act -> think ... -> close.
 
-`think` asks the model, `act` answers each of its calls, one after the other and in their order. Everything a node
-writes goes to the recorder under a name that depends on the turn alone, and everything it counts lives in the state:
-a node that was killed and runs again leaves the same record.
+`think` asks the model, `act` answers each of its calls, one after the other and in their order. What a node writes goes
+to the recorder under a name that depends on the turn alone: an episode that was killed runs from its beginning, takes
+every reply on record from there, and leaves the same record.
 """
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from pathnav.cohort.protocol import FORCED_TRIES, max_steps
+from pathnav.cohort.protocol import FORCED_TRIES, MAX_SILENT_ANSWERS, max_steps
 from pathnav.errors import ContextOverflow
 from pathnav.geometry import Box
 from pathnav.localise import prompts
-from pathnav.localise.conversation import Conversation
+from pathnav.localise.conversation import Message, RecordedChat
 from pathnav.localise.coordinates import Shown
 from pathnav.localise.environment import Environment
-from pathnav.localise.faces import Faces
-from pathnav.localise.history import Message
 from pathnav.localise.outcome import Outcome
-from pathnav.localise.state import EpisodeState, reason_to_force, report_as_dict, restore, steps_left
-from pathnav.localise.tool import REPORT_TOOL, ToolReply
-from pathnav.model import Reply
+from pathnav.localise.tool import REPORT_TOOL, OfferedTools, ToolReply
+from pathnav.model import Reply, ToolCall
 from pathnav.model.reply import parse_arguments
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
+UNPARSED_TURNS = 3
+"""So many turns in a row that could not be parsed, and no valid box, make the outcome `format_errors`."""
+
 Update = dict[str, Any]
+
+
+class EpisodeState(TypedDict):
+    """What the graph carries from node to node; looks, steps and the report are the environment's.
+
+    `messages` is the history (see `pathnav.localise.conversation`), `pending` the calls that wait for a reply, `shown`
+    are the images so far, `turn` is the number of requests made, `silent` and `unparsed` count turns in a row, `forced`
+    counts forced turns, `ending` is how the episode ended, None where it goes on.
+    """
+
+    messages: list[Message]
+    pending: Sequence[ToolCall]
+    shown: list[Shown]
+    turn: int
+    silent: int
+    unparsed: int
+    forced: int
+    ending: Outcome | None
+
+
+def first_state() -> EpisodeState:
+    """Return the state before anything happened."""
+    return EpisodeState(messages=[], pending=(), shown=[], turn=0, silent=0, unparsed=0, forced=0, ending=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """The nodes of the graph over one environment, one conversation, the tools on offer and windows as hints."""
+    """The nodes of the graph over one environment, a chat endpoint, the tools on offer and windows as hints."""
 
     environment: Environment
-    conversation: Conversation
-    faces: Faces
+    chat: RecordedChat
+    tools: OfferedTools
     hints: Sequence[Box] = ()
 
     def brief(self, state: EpisodeState) -> Update:
         """Open the conversation with the task and the free overview."""
         environment = self.environment
-        overview, coordinates = environment.overview(), self.faces.coordinates
+        overview, coordinates = environment.overview(), self.tools.coordinates
         shown = Shown.of(0, overview)
         parts = [
-            {"text": prompts.task(environment.query, environment.budget, self.faces, shown)},
+            {"text": prompts.task(environment.query, environment.budget, coordinates, shown)},
             {"text": coordinates.caption("Overview of the search region", shown, overview, shown)},
             {"image": overview.sha256},
         ]
         if self.hints:
             parts.append({"text": prompts.hints(self.hints, coordinates, shown)})
         opening = [{"role": "system", "text": prompts.system(coordinates)}, {"role": "user", "parts": parts}]
-        return {"messages": opening, "shown": [shown.as_dict()]}
+        return {"messages": opening, "shown": [shown]}
 
     def think(self, state: EpisodeState) -> Update:
         """Ask the model for its next calls, or, when it is time, for its report alone."""
-        restore(self.environment, state)
-        why = reason_to_force(self.environment, state)
+        why = self._reason_to_force(state["silent"], state["forced"])
         messages = list(state["messages"])
         if why:
-            messages.append(self._demand(why, _shown(state), again=state["forced"] > 0))
-        schemas = (self.faces.only(REPORT_TOOL) if why else self.faces).schemas()
+            messages.append(self._demand(why, state["shown"][0], again=state["forced"] > 0))
+        schemas = (self.tools.only(REPORT_TOOL) if why else self.tools).schemas()
         try:
-            reply = self.conversation.ask(state["turn"], messages, schemas, REPORT_TOOL if why else None)
+            reply = self.chat.take_turn(state["turn"], messages, schemas, REPORT_TOOL if why else None)
         except ContextOverflow:
-            return {"ending": str(Outcome.CONTEXT_OVERFLOW)}
+            return {"ending": Outcome.CONTEXT_OVERFLOW}
         update: Update = {
             "messages": [*messages, _assistant_message(reply)],
-            # The raw text alone: parsed numbers of any size and nesting of any depth break a checkpoint.
-            "pending": [{"id": call.id, "name": call.name, "raw": call.raw} for call in reply.calls],
+            "pending": reply.calls,
             "turn": state["turn"] + 1,
             "forced": state["forced"] + (1 if why else 0),
         }
         if reply.refused and not reply.calls:
-            update["ending"] = str(Outcome.REFUSED)
-            update["steps"] = state["steps"] + 1
+            update["ending"] = Outcome.REFUSED
+            self.environment._set_steps(self.environment.steps + 1)
         return update
 
     def act(self, state: EpisodeState) -> Update:
         """Answer every call of the last turn in order, or remind a model that made none."""
-        restore(self.environment, state)
-        steps, replies, parsed, shown = state["steps"], [], False, _shown(state)
-        for index in range(len(state["pending"])):
-            reply, counted = self._answer(state, index, steps, shown)
+        environment, calls = self.environment, state["pending"]
+        steps, shown, parsed = environment.steps, list(state["shown"]), False
+        replies: list[Message] = []
+        for index, call in enumerate(calls):
+            reply, counted = self._answer(call, steps, shown, state["forced"] > 0, is_first=index == 0)
             steps += counted
             parsed = parsed or reply.parsed
             if reply.view is not None:
                 shown.append(Shown.of(len(shown), reply.view))
-            replies.append(self._tool_message(state, index, reply, steps, shown))
-        silent = 0 if state["pending"] else state["silent"] + 1
-        if not state["pending"]:
-            steps = min(steps + 1, max_steps(self.environment.budget))
-            if reason_to_force(self.environment, {**state, "steps": steps, "silent": silent}) is None:
-                replies.append(self._reminder(steps))
+            replies.append(self._tool_message(f"tool:{state['turn'] - 1}:{index}", call, reply, steps, shown))
+        silent = 0 if calls else state["silent"] + 1
+        environment._set_steps(steps if calls else min(steps + 1, max_steps(environment.budget)))
+        if not calls and self._reason_to_force(silent, state["forced"]) is None:
+            replies.append(self._reminder())
         return {
             "messages": [*state["messages"], *replies],
-            "pending": [],
-            "steps": steps,
+            "pending": (),
             "silent": silent,
             "unparsed": 0 if parsed else state["unparsed"] + 1,
-            "shown": [one.as_dict() for one in shown],
-            "rois": [roi.as_dict() for roi in self.environment.rois],
-            "report": report_as_dict(self.environment.report_made),
+            "shown": shown,
         }
 
     def close(self, state: EpisodeState) -> Update:
-        """Leave the environment's counters as the state has them."""
-        restore(self.environment, state)
-        return {}
+        """Tell how the episode ended."""
+        if self.environment.finished:
+            return {"ending": Outcome.FORCED if state["forced"] else Outcome.FINISHED}
+        is_unparsed = state["unparsed"] >= UNPARSED_TURNS
+        return {"ending": state["ending"] or (Outcome.FORMAT_ERRORS if is_unparsed else Outcome.NO_REPORT)}
 
-    def _answer(self, state: EpisodeState, index: int, steps: int, shown: Sequence[Shown]) -> tuple[ToolReply, int]:
+    def after_act(self, state: EpisodeState) -> str:
+        """Return the node that follows `act`."""
+        return "close" if self.environment.finished or state["forced"] >= FORCED_TRIES else "think"
+
+    def _steps_left(self, steps: int) -> int:
+        """Return the steps that are left of 3 x budget + 6."""
+        return max(0, max_steps(self.environment.budget) - steps)
+
+    def _reason_to_force(self, silent: int, forced: int) -> str | None:
+        """Return why the next turn must be the forced one, or None."""
+        if self.environment.rois_left <= 0:
+            return "The ROI budget is spent."
+        if self._steps_left(self.environment.steps) <= 1:
+            return "One step is left."
+        if silent >= MAX_SILENT_ANSWERS:
+            return f"{MAX_SILENT_ANSWERS} answers in a row had no tool call."
+        return "No valid report was received." if forced else None
+
+    def _answer(
+        self, call: ToolCall, steps: int, shown: Sequence[Shown], forced: bool, *, is_first: bool
+    ) -> tuple[ToolReply, int]:
         """Return the reply to one call and the steps it took."""
-        call = state["pending"][index]
-        name, forced, limit = call["name"], state["forced"] > 0, max_steps(self.environment.budget)
+        limit = max_steps(self.environment.budget)
         if self.environment.finished:
             return ToolReply({"error": "the report was accepted before: the episode has ended"}), 0
-        if forced and index > 0:
+        if forced and not is_first:
             return ToolReply({"error": "only the first call of this turn counts"}), 0
-        if not forced and steps >= (limit if name == REPORT_TOOL else limit - 1):
-            return ToolReply({"error": f"no step is left for {name}: report with {REPORT_TOOL}"}), 0
-        offered = self.faces.only(REPORT_TOOL) if forced else self.faces
+        if not forced and steps >= (limit if call.name == REPORT_TOOL else limit - 1):
+            return ToolReply({"error": f"no step is left for {call.name}: report with {REPORT_TOOL}"}), 0
+        offered = self.tools.only(REPORT_TOOL) if forced else self.tools
+        arguments = parse_arguments(call.raw)  # of the text alone, as where the reply comes from the record
         # The second try of a forced turn belongs to the step of the first.
-        arguments = parse_arguments(call["raw"])
-        return offered.call(self.environment, name, arguments, shown), min(1, limit - steps)
+        return offered.call(self.environment, call.name, arguments, shown), min(1, limit - steps)
 
     def _tool_message(
-        self, state: EpisodeState, index: int, reply: ToolReply, steps: int, shown: Sequence[Shown]
+        self, event_id: str, call: ToolCall, reply: ToolReply, steps: int, shown: Sequence[Shown]
     ) -> Message:
-        environment, call = self.environment, state["pending"][index]
-        content = {
-            **reply.content,
-            "rois_left": environment.rois_left,
-            "steps_left": steps_left(environment, steps),
-        }
-        image = None
+        """Take down a reply and return it as a message; of a view, `shown` has the last place."""
+        left = {"rois_left": self.environment.rois_left, "steps_left": self._steps_left(steps)}
+        text, image = json.dumps({**reply.content, **left}), None
         if reply.view is not None:
-            what = f"Image of {call['name']} {call['id']}"
-            caption = self.faces.coordinates.caption(what, shown[-1], reply.view, shown[0])
+            what = f"Image of {call.name} {call.id}"
+            caption = self.tools.coordinates.caption(what, shown[-1], reply.view, shown[0])
             image = {"caption": caption, "sha256": reply.view.sha256}
-        text = json.dumps(content)
-        environment.recorder.event(
-            f"tool:{state['turn'] - 1}:{index}",
-            "tool",
-            step=steps,
-            call_id=call["id"],
-            name=call["name"],
-            arguments=call["raw"],
-            reply=text,
-            image=image,
+        told = {"call_id": call.id, "name": call.name}
+        self.environment.recorder.event(
+            event_id, "tool", step=steps, **told, arguments=call.raw, reply=text, image=image
         )
-        return {"role": "tool", "call_id": call["id"], "name": call["name"], "text": text, "image": image}
+        return {"role": "tool", **told, "text": text, "image": image}
 
-    def _reminder(self, steps: int) -> Message:
-        left = steps_left(self.environment, steps)
+    def _reminder(self) -> Message:
+        left = self._steps_left(self.environment.steps)
         text = prompts.text("reminder").format(rois_left=self.environment.rois_left, steps_left=left)
         return {"role": "user", "parts": [{"text": text}]}
 
-    def _demand(self, why: str, shown: Sequence[Shown], again: bool) -> Message:
+    def _demand(self, why: str, overview: Shown, again: bool) -> Message:
         text = prompts.text("again" if again else "forced")
-        filled = text.format(why=why, **prompts.where(self.environment.query, self.faces.coordinates, shown[0]))
+        filled = text.format(why=why, **prompts.where(self.environment.query, self.tools.coordinates, overview))
         return {"role": "user", "parts": [{"text": filled}]}
-
-
-def _shown(state: EpisodeState) -> list[Shown]:
-    return [Shown.from_dict(fields) for fields in state["shown"]]
 
 
 def _assistant_message(reply: Reply) -> Message:
@@ -178,12 +202,8 @@ def _after_think(state: EpisodeState) -> str:
     return "close" if state["ending"] else "act"
 
 
-def _after_act(state: EpisodeState) -> str:
-    return "close" if state["report"] or state["forced"] >= FORCED_TRIES else "think"
-
-
-def build_graph(nodes: Nodes, checkpointer: Any = None) -> "CompiledStateGraph[EpisodeState, None, Any, Any]":
-    """Return the compiled state machine."""
+def build_graph(nodes: Nodes) -> "CompiledStateGraph[EpisodeState, None, Any, Any]":
+    """Return the compiled state machine, which keeps nothing on disk: what a model answered is on record."""
     from langgraph.graph import END, START, StateGraph
 
     graph = StateGraph(EpisodeState)
@@ -194,6 +214,6 @@ def build_graph(nodes: Nodes, checkpointer: Any = None) -> "CompiledStateGraph[E
     graph.add_edge(START, "brief")
     graph.add_edge("brief", "think")
     graph.add_conditional_edges("think", _after_think, ["act", "close"])
-    graph.add_conditional_edges("act", _after_act, ["think", "close"])
+    graph.add_conditional_edges("act", nodes.after_act, ["think", "close"])
     graph.add_edge("close", END)
-    return graph.compile(checkpointer=checkpointer)
+    return graph.compile()

@@ -3,26 +3,18 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pathnav.cohort.protocol import FORCED_TRIES, JPEG_QUALITY, VIEW_LIMIT_PX, max_steps
 from pathnav.errors import ConfigError
 from pathnav.localise import prompts
-from pathnav.localise.conversation import Conversation
+from pathnav.localise.agent import HINT_COUNT, Hints
 from pathnav.localise.coordinates import Coordinates
 from pathnav.localise.environment import Environment
-from pathnav.localise.faces import Faces
-from pathnav.localise.graph import Nodes, build_graph
-from pathnav.localise.hints import HINT_COUNT, Hints
+from pathnav.localise.graph import Nodes, build_graph, first_state
 from pathnav.localise.outcome import Outcome
-from pathnav.localise.state import EpisodeState, first_state, outcome_of, restore
-from pathnav.localise.tool import DEFAULT_TOOLS, Tool, function_schema, load_tools
+from pathnav.localise.tool import DEFAULT_TOOLS, OfferedTools, Tool, function_schema, load_tools
 from pathnav.localise.views import ViewSettings
-
-if TYPE_CHECKING:
-    from langchain_core.runnables import RunnableConfig
-
-_THREAD = "episode"
 
 
 class VlmAgent:
@@ -81,7 +73,7 @@ class VlmAgent:
         return hashlib.sha256((prompts.prompt_hash(with_hints=self._hints is not None) + schemas).encode()).hexdigest()
 
     def run(self, environment: Environment) -> Outcome:
-        """Navigate until a report, or until the episode's end; resumes from the environment's checkpoint.
+        """Navigate until a report, or until the episode's end; no reply that is on record is asked for again.
 
         Raises:
             ConfigError: If the environment has no chat endpoint.
@@ -89,42 +81,19 @@ class VlmAgent:
         """
         if environment.chat is None:
             raise ConfigError("the vlm agent needs a chat endpoint: give --model and --base-url")
-        client = environment.chat.client
-        faces = Faces(self._tools, Coordinates.of(client.settings.profile))
+        tools = OfferedTools(self._tools, Coordinates.of(environment.chat.settings.profile))
         hints = [one.box for one in self._hints.given(environment)] if self._hints is not None else []
-        return _run_graph(Nodes(environment, Conversation(client, environment.recorder), faces, hints))
+        return _navigated(Nodes(environment, environment.chat, tools, hints))
 
 
-def _run_graph(nodes: Nodes) -> Outcome:
-    """Run the graph to its end, from the checkpoint where there is one."""
-    from langgraph.checkpoint.memory import InMemorySaver
+def _navigated(nodes: Nodes) -> Outcome:
+    """Run the graph to its end and return how the episode ended."""
     from langgraph.errors import GraphRecursionError
 
-    from pathnav.localise.checkpoint import open_checkpoint
-
-    path = nodes.environment.checkpoint
+    # A fuse: each turn is two super-steps and takes at least one step of the episode, forced turns included.
+    turns = max_steps(nodes.environment.budget) + FORCED_TRIES
     try:
-        if path is None:
-            state = _finish(build_graph(nodes, InMemorySaver()), nodes.environment)
-        else:
-            with open_checkpoint(path) as saver:
-                state = _finish(build_graph(nodes, saver), nodes.environment)
+        ended = build_graph(nodes).invoke(first_state(), {"recursion_limit": 2 * turns + 4})
     except GraphRecursionError:
         return Outcome.STEP_LIMIT
-    restore(nodes.environment, state)
-    return outcome_of(state)
-
-
-def _finish(graph: Any, environment: Environment) -> EpisodeState:
-    """Return the final state of a graph that is started, resumed, or already at its end."""
-    # Each turn is two super-steps and takes at least one step of the episode, forced turns included.
-    turns = max_steps(environment.budget) + FORCED_TRIES
-    config: RunnableConfig = {"configurable": {"thread_id": _THREAD}, "recursion_limit": 2 * turns + 4}
-    before = graph.get_state(config)
-    # After a kill between a node's saved writes and the next checkpoint `next` is empty as at the end, `tasks` is not.
-    if before.values and not before.tasks:
-        ended: EpisodeState = before.values
-        return ended
-    start = None if before.tasks else first_state()
-    state: EpisodeState = graph.invoke(start, config, durability="sync")
-    return state
+    return Outcome(ended["ending"])

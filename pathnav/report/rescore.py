@@ -13,8 +13,8 @@ import numpy as np
 from pathnav.cohort.query import Query, Target
 from pathnav.explore.hit_rates import HitCounts
 from pathnav.geometry import Box, ious
-from pathnav.localise.report_made import DRAWS_WRITTEN_OUT
-from pathnav.localise.report_made import Report as Answer
+from pathnav.localise.outcome import DRAWS_WRITTEN_OUT
+from pathnav.localise.outcome import Report as Answer
 from pathnav.records import read_events, read_json
 from pathnav.report.load import EpisodeResult, RunRecord
 from pathnav.run.folder import EXPLORATION_FORMAT, RESULT_FILE, RESULT_FORMAT, RunFolder

@@ -79,7 +79,7 @@ class AgentChoice:
 
     @property
     def resumes(self) -> bool:
-        """Whether it goes on from a checkpoint; any other agent starts over."""
+        """Whether it takes replies from the record of an earlier attempt; any other agent starts over."""
         return issubclass(self.plugin.cls, VlmAgent)
 
     @property

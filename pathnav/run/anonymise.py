@@ -46,7 +46,7 @@ class Anonymised:
 def anonymise_run(run: Path, out: Path, *, images: bool = True) -> Anonymised:
     """Write a copy of a run folder without names; it appears whole or not at all.
 
-    Not copied: scores of tiles, checkpoints, and whatever else lies in the folder.
+    Not copied: scores of tiles, and whatever else lies in the folder.
 
     Args:
         run: The run folder; it stays as it is.

@@ -20,8 +20,8 @@ from pathnav.errors import (
     RunStopped,
     SlideError,
 )
+from pathnav.localise.agent import Oracle
 from pathnav.localise.environment import Environment
-from pathnav.localise.oracle import Oracle
 from pathnav.localise.outcome import Outcome
 from pathnav.localise.views import ViewSettings
 from pathnav.model.terms import Terms
@@ -65,7 +65,7 @@ class EpisodeJob:
     - A user's agent raises an error of its own, or lets a refusal escape: the report that it made stands, without one
       the outcome is `no_report`, and `reason` tells the error. It is the agent's failure and is scored as one.
     - The run is stopped, by a guard, an outage or Ctrl-C: `interrupted`, whatever the agent made of the question that
-      was not asked any more; it goes on next time, from the replies on record.
+      was not asked any more; next time it runs anew, and the vlm agent takes its replies from the record.
 
     Args:
         episode: What to run.

@@ -200,13 +200,12 @@ def _opening_characters(model: "ChatSettings", tools: tuple[str, ...]) -> int:
     """Return the characters of what every request begins with: prompts, the task without its finding, the tools."""
     from pathnav.localise import prompts
     from pathnav.localise.coordinates import Coordinates
-    from pathnav.localise.faces import Faces
-    from pathnav.localise.tool import DEFAULT_TOOLS, load_tools
+    from pathnav.localise.tool import DEFAULT_TOOLS, OfferedTools, load_tools
     from pathnav.model.profile import ToolCalling
     from pathnav.model.text_tools import text_messages
 
-    faces = Faces(load_tools([*DEFAULT_TOOLS, *tools]), Coordinates.of(model.profile))
-    system, schemas = prompts.system(faces.coordinates), faces.schemas()
+    offered = OfferedTools(load_tools([*DEFAULT_TOOLS, *tools]), Coordinates.of(model.profile))
+    system, schemas = prompts.system(offered.coordinates), offered.schemas()
     task = len(prompts.text("task")) + len(prompts.text("forced")) + REPLY_CHARACTERS  # what is filled in, the caption
     if model.profile.tools is ToolCalling.TEXT:
         messages = text_messages([{"role": "system", "content": system}], schemas)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pathnav.errors import ConfigError
-from pathnav.localise.oracle import Oracle
+from pathnav.localise.agent import Oracle
 from pathnav.model.prices import Prices, shipped_prices
 from pathnav.run.agent_choice import AgentChoice
 from pathnav.run.case import Case

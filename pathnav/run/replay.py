@@ -19,18 +19,13 @@ import numpy as np
 
 from pathnav.errors import ConfigError, ContextOverflow, RecordError
 from pathnav.geometry import Box
-from pathnav.localise.conversation import Conversation
+from pathnav.localise.agent import Oracle, recalled
+from pathnav.localise.conversation import MemoryRecorder, RecordedChat, reply_of
 from pathnav.localise.coordinates import Coordinates
 from pathnav.localise.environment import Environment
-from pathnav.localise.faces import Faces
-from pathnav.localise.final_box import final_box
-from pathnav.localise.graph import Nodes
-from pathnav.localise.hints import recalled
-from pathnav.localise.oracle import Oracle
-from pathnav.localise.outcome import Outcome
-from pathnav.localise.recorder import MemoryRecorder
-from pathnav.localise.state import EpisodeState, first_state, outcome_of, restore
-from pathnav.localise.tool import DEFAULT_TOOLS, load_tools
+from pathnav.localise.graph import EpisodeState, Nodes, first_state
+from pathnav.localise.outcome import Outcome, final_box
+from pathnav.localise.tool import DEFAULT_TOOLS, OfferedTools, load_tools
 from pathnav.localise.views import ViewSettings
 from pathnav.records import JsonObject
 from pathnav.run.job import caught, sentence
@@ -135,23 +130,22 @@ class _Replay:
         views = ViewSettings(**{name: settings[name] for name in _VIEW_OPTIONS if name in settings})
         environment = self._environment(views, model)
         tools = load_tools([*DEFAULT_TOOLS, *settings.get("tools", ())])
-        faces = Faces(tools, Coordinates.of(model.settings.profile))
-        nodes = Nodes(environment, Conversation(model.as_client(), self.recorder), faces)
+        offered = OfferedTools(tools, Coordinates.of(model.settings.profile))
+        nodes = Nodes(environment, RecordedChat(model.as_client(), self.recorder), offered)
         if (hints := self.record.event("hints")) is not None:
             recalled(environment, hints)
         state: EpisodeState = {**first_state(), **nodes.brief(first_state())}  # type: ignore[typeddict-item]
         for turn, reply in enumerate(self.record.of_kind("reply")):
             request = self.record.event(f"request:{turn}") or {}
             state["forced"] += request.get("required_tool") is not None
-            state["pending"] = [{"id": c["id"], "name": c["name"], "raw": c["arguments"]} for c in reply["calls"]]
-            state["turn"] = turn + 1
+            state["pending"], state["turn"] = reply_of(reply).calls, turn + 1
             if reply["refused"] and not reply["calls"]:
-                state["ending"], state["steps"] = str(Outcome.REFUSED), state["steps"] + 1
+                state["ending"] = Outcome.REFUSED
+                environment._set_steps(environment.steps + 1)
                 break
             state = {**state, **nodes.act(state)}  # type: ignore[typeddict-item]
-        restore(environment, state)
         overflowed = self.record.result["outcome"] in (Outcome.CONTEXT_OVERFLOW, Outcome.STEP_LIMIT)
-        return environment, None if overflowed else outcome_of(state), []
+        return environment, None if overflowed else nodes.close(state)["ending"], []
 
     def _actions(self) -> tuple[Environment, Outcome | None, list[str]]:
         """Look where the record says that was looked, and report what it says was reported."""

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import ValidationError
 
 from pathnav.errors import ContextOverflow, ModelError, RecordError
+from pathnav.localise.conversation import reply_of
 from pathnav.localise.outcome import Outcome
-from pathnav.model import ChatSettings, Reply, Tokens, ToolCall
+from pathnav.model import ChatSettings, Reply
 from pathnav.model.profile import DEFAULT_PROFILE, Profile
-from pathnav.model.reply import parse_arguments
-from pathnav.records import JsonObject
 from pathnav.run.replay_record import EpisodeRecord
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ class RecordedModel:
         """
         number, self._asked = self._asked, self._asked + 1
         if number < len(self._replies):
-            return _reply_of(self._replies[number])
+            return reply_of(self._replies[number])
         if number == len(self._replies) and self._overflowed:
             raise ContextOverflow("the recorded conversation was longer than the model takes")
         raise ModelError(f"request {number} was not made when the episode was recorded: there is no reply to it")
@@ -78,18 +77,3 @@ def recorded_settings(record: EpisodeRecord) -> ChatSettings:
     except ValidationError as error:
         raise RecordError(f"the server profile of {record.folder} is not one that this version knows") from error
     return ChatSettings(base_url=_NOWHERE, model=str(record.field("model")), profile=profile, **fields)
-
-
-def _reply_of(event: JsonObject) -> Reply:
-    tokens = event["tokens"]
-    calls = (ToolCall(c["id"], c["name"], parse_arguments(c["arguments"]), c["arguments"]) for c in event["calls"])
-    return Reply(
-        text=event["text"],
-        calls=tuple(calls),
-        finish_reason=event["finish_reason"],
-        refused=event["refused"],
-        tokens=Tokens(tokens["input"], tokens["output"]) if tokens else None,
-        seconds=event["seconds"],
-        retries=event["retries"],
-        reasoning=event.get("reasoning"),
-    )

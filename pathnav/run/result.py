@@ -5,9 +5,7 @@ from typing import Any
 
 from pathnav import __version__
 from pathnav.localise.environment import Environment
-from pathnav.localise.final_box import final_box
-from pathnav.localise.outcome import Outcome
-from pathnav.localise.report_made import Report
+from pathnav.localise.outcome import Outcome, Report, final_box
 from pathnav.records import JsonObject
 from pathnav.run.case import Case
 from pathnav.run.folder import RESULT_FORMAT

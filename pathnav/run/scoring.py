@@ -8,8 +8,7 @@ import numpy as np
 from pathnav.cohort.protocol import IOU_THRESHOLD
 from pathnav.cohort.query import Query, Target
 from pathnav.geometry import Box, Floats, ious
-from pathnav.localise.final_box import final_boxes
-from pathnav.localise.report_made import Report
+from pathnav.localise.outcome import Report, final_boxes
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from pathnav.cohort.query import Query
 from pathnav.errors import BudgetExhausted, ConfigError, RoiError
 from pathnav.geometry import Box
 from pathnav.localise import Environment, MemoryRecorder, ViewSettings
+from pathnav.localise.coordinates import Coordinates, Shown
 from pathnav.model import ChatClient, ChatSettings, image_part, text_part
 from pathnav.slide import Slide
 from support.chat_server import ChatServer, say
@@ -145,7 +146,9 @@ def test_small_images_are_enlarged_by_a_whole_factor_and_slivers_padded(slide: S
     sliver = environment.extract_roi(Box(0, 128, 1000, 2))
     assert (sliver.image_size_px, sliver.padded_size_px) == ((1000, 2), (1000, 64))
     assert sliver.rgb.shape == (2, 1000, 3)
-    assert sliver.caption("ROI").startswith("ROI: 1000 x 2 px (padded with white to 1000 x 64 px)")
+    shown = Shown.of(1, sliver)
+    caption = Coordinates().caption("ROI", shown, sliver, shown)
+    assert caption.startswith("ROI: 1000 x 2 px (padded with white to 1000 x 64 px)")
 
 
 def test_images_stay_within_the_limit_and_carry_no_metadata(slide: Slide, query: Query) -> None:

@@ -1,6 +1,5 @@
-"""An episode that is stopped anywhere and run again ends as an undisturbed one, with nothing counted twice."""
+"""An episode that is stopped anywhere and run again ends as an undisturbed one, with nothing counted or asked twice."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from pathnav.model import ChatClient, ChatSettings
 from pathnav.slide import Slide
 from support.chat_server import Answer, ChatServer, Request, calls
 
-TIMES = ("seconds",)
 SMALL = ViewSettings(view_px=128)
 
 
@@ -49,97 +47,45 @@ def answer(request: Request) -> Answer:
     return calls(("finish_and_report", {"conclusion": "x", "bbox": [1, 2, 30, 40], "confidence": 0.5}), ids=["e"])
 
 
-def play(slide: Slide, query: Query, server: ChatServer, recorder: MemoryRecorder, checkpoint: Path) -> Environment:
+def play(slide: Slide, query: Query, server: ChatServer, recorder: MemoryRecorder) -> Environment:
     with ChatClient(ChatSettings(base_url=server.base_url, model="canned")) as chat:
-        environment = Environment(slide, query, 4, views=SMALL, recorder=recorder, chat=chat, checkpoint=checkpoint)
+        environment = Environment(slide, query, 4, views=SMALL, recorder=recorder, chat=chat)
         assert VlmAgent().run(environment) is Outcome.FINISHED
         return environment
 
 
 def story(recorder: MemoryRecorder) -> dict[str, Any]:
     """Everything on record but times."""
-    return {
-        name: {key: value for key, value in event.items() if key not in TIMES}
-        for name, event in recorder.events.items()
-    }
+    return {name: {**event, "seconds": None} for name, event in recorder.events.items()}
 
 
-@pytest.fixture(scope="module")
-def server() -> Any:
-    with ChatServer(answer) as running:
-        yield running
-
-
-def test_a_run_stopped_at_any_event_and_continued_is_the_undisturbed_run(
-    slide: Slide, query: Query, server: ChatServer, tmp_path: Path
+def test_a_run_stopped_at_any_event_and_continued_is_the_undisturbed_run_and_asks_nothing_twice(
+    slide: Slide, query: Query
 ) -> None:
     undisturbed = MemoryRecorder()
-    whole = play(slide, query, server, undisturbed, tmp_path / "whole.sqlite")
-    assert whole.rois_used == 3
-    for stop_at in range(len(undisturbed.events)):
-        kept, checkpoint = MemoryRecorder(), tmp_path / f"{stop_at}.sqlite"
-        with pytest.raises(Stopped):
-            play(slide, query, server, StoppingRecorder(kept, stop_at), checkpoint)
-        continued = play(slide, query, server, kept, checkpoint)
-        assert story(kept) == story(undisturbed)
-        assert (continued.rois, continued.steps) == (whole.rois, whole.steps)
-        assert continued.report_made == whole.report_made
+    with ChatServer(answer) as server:
+        whole = play(slide, query, server, undisturbed)
+        assert (whole.rois_used, len(server.requests)) == (3, 4)
+        for stop_at in range(len(undisturbed.events) + 1):
+            kept = MemoryRecorder()
+            if stop_at < len(undisturbed.events):
+                with pytest.raises(Stopped):
+                    play(slide, query, server, StoppingRecorder(kept, stop_at))
+            else:
+                play(slide, query, server, kept)
+            replies, asked = sum(event["kind"] == "reply" for event in kept.events.values()), len(server.requests)
+            continued = play(slide, query, server, kept)
+            assert len(server.requests) - asked == 4 - replies
+            assert story(kept) == story(undisturbed)
+            assert (continued.rois, continued.steps) == (whole.rois, whole.steps)
+            assert continued.report_made == whole.report_made
 
 
-def test_a_reply_on_record_is_not_asked_for_again(slide: Slide, query: Query, tmp_path: Path) -> None:
+def test_a_turn_on_record_for_another_request_is_an_error_that_says_what_to_do(slide: Slide, query: Query) -> None:
     with ChatServer(answer) as server:
         kept = MemoryRecorder()
         with pytest.raises(Stopped):
-            play(slide, query, server, StoppingRecorder(kept, 3), tmp_path / "a.sqlite")
-        assert "reply:0" in kept.events
-        play(slide, query, server, kept, tmp_path / "a.sqlite")
-        assert len(server.requests) == 4
-
-
-def test_a_finished_episode_run_again_asks_nothing(
-    slide: Slide, query: Query, server: ChatServer, tmp_path: Path
-) -> None:
-    kept = MemoryRecorder()
-    first = play(slide, query, server, kept, tmp_path / "a.sqlite")
-    asked = len(server.requests)
-    again = play(slide, query, server, kept, tmp_path / "a.sqlite")
-    assert len(server.requests) == asked
-    assert again.report_made == first.report_made and again.rois == first.rois
-
-
-@pytest.mark.parametrize("damage", ["cut", "garbage", "gone"])
-def test_a_lost_checkpoint_is_made_anew_from_the_record(
-    slide: Slide, query: Query, server: ChatServer, tmp_path: Path, damage: str
-) -> None:
-    checkpoint, kept = tmp_path / "a.sqlite", MemoryRecorder()
-    first = play(slide, query, server, kept, checkpoint)
-    before, asked = story(kept), len(server.requests)
-    if damage == "gone":
-        checkpoint.unlink()
-    elif damage == "cut":
-        checkpoint.write_bytes(checkpoint.read_bytes()[:5000])
-    else:
-        checkpoint.write_bytes(b"not a database, " * 500)
-    again = play(slide, query, server, kept, checkpoint)
-    assert again.rois == first.rois
-    assert story(kept) == before
-    assert len(server.requests) == asked
-
-
-def test_a_checkpoint_stays_small_because_images_are_names(
-    slide: Slide, query: Query, server: ChatServer, tmp_path: Path
-) -> None:
-    play(slide, query, server, MemoryRecorder(), tmp_path / "a.sqlite")
-    assert (tmp_path / "a.sqlite").stat().st_size < 500_000
-
-
-def test_a_turn_on_record_for_another_request_is_an_error_that_says_what_to_do(
-    slide: Slide, query: Query, tmp_path: Path
-) -> None:
-    with ChatServer(answer) as server:
-        kept = MemoryRecorder()
-        with pytest.raises(Stopped):
-            play(slide, query, server, StoppingRecorder(kept, 3), tmp_path / "a.sqlite")
+            play(slide, query, server, StoppingRecorder(kept, 3))
         kept.events["reply:0"]["request_sha256"] = "of another library"
         with pytest.raises(RecordError, match=r"reply:0 .* another request.*remove the episode's folder"):
-            play(slide, query, server, kept, tmp_path / "b.sqlite")
+            play(slide, query, server, kept)

@@ -1,6 +1,7 @@
-"""Images as a model is sent them."""
+"""Images as a model is sent them: enlarged, in true colours, with ticks at round numbers in a colour no stain has."""
 
 import io
+import itertools
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from pathnav.errors import ConfigError
+from pathnav.geometry import Box
 from pathnav.localise import ViewSettings
-from pathnav.localise.views import encode_jpeg, whole_factor
+from pathnav.localise.views import GUIDE_COLOUR, draw_guides, encode_jpeg, round_ticks, whole_factor
 
 
 @given(st.integers(1, 1024), st.integers(1, 1024))
@@ -35,3 +37,23 @@ def test_colours_survive_the_jpeg_at_full_resolution() -> None:
 def test_settings_that_cannot_be_shown_are_refused(bad: dict[str, int]) -> None:
     with pytest.raises(ConfigError):
         ViewSettings(**bad)
+
+
+@given(st.integers(0, 200_000), st.integers(1, 200_000), st.integers(64, 1024))
+def test_every_axis_has_ticks_at_even_round_steps_inside_the_box(start: int, span: int, length_px: int) -> None:
+    ticks = round_ticks(start, span, length_px, 110.0)
+    assert 1 <= len(ticks) <= 2 * max(length_px / 110.0, 1) + 4
+    assert all(start <= tick < start + span for tick in ticks)
+    steps = {b - a for a, b in itertools.pairwise(ticks)}
+    assert len(steps) <= 1 and all(str(step).rstrip("0") in ("1", "2", "5") for step in steps)
+
+
+def test_ticks_stand_at_the_level_0_coordinates_they_name_and_leave_the_inside_alone() -> None:
+    box, pixels = Box(10_100, 20_000, 2_000, 1_000), np.full((500, 1000, 3), 200, np.uint8)
+    drawn = draw_guides(pixels, box)
+    top_edge = np.flatnonzero((drawn[2] == GUIDE_COLOUR).all(axis=1))
+    named = [(tick - box.x) / 2 for tick in round_ticks(box.x, box.width, 1000, 110.0)]
+    assert np.abs(top_edge - np.round(named)).max() <= 1
+    left_edge = np.flatnonzero((drawn[:, 2] == GUIDE_COLOUR).all(axis=1))
+    assert {0, 100, 200, 300, 400} <= set(left_edge.tolist())
+    assert (drawn[40:-12, 60:-12] == 200).all() and (pixels == 200).all()

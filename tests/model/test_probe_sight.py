@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pathnav.localise.history import chat_messages
+from pathnav.localise.conversation import chat_messages
 from pathnav.model.probe_finding import Result
 from pathnav.model.probe_frame import probe_frame
 from pathnav.model.probe_pictures import number_picture

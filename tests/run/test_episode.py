@@ -41,7 +41,7 @@ def test_a_plug_in_that_calls_itself_oracle_is_told_nothing(bench: Bench) -> Non
 
 
 def test_a_plug_in_that_inherits_from_the_oracle_is_told_nothing(bench: Bench) -> None:
-    from pathnav.localise.oracle import Oracle
+    from pathnav.localise.agent import Oracle
 
     class Sly(Oracle):
         """Inherit."""
@@ -134,7 +134,7 @@ def test_ctrl_c_is_recorded_and_the_next_run_goes_on(bench: Bench) -> None:
     assert takes == {"roi:1": 1, "take2:roi:1": 2}
 
 
-def test_a_finished_episode_leaves_no_checkpoint(bench: Bench) -> None:
+def test_an_episode_leaves_its_events_and_its_result_alone(bench: Bench) -> None:
     ask(bench, "vlm")
     (episode,) = (bench.folder / "out" / "episodes").iterdir()
     assert {path.name for path in episode.iterdir()} == {"events.jsonl", "result.json"}

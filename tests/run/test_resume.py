@@ -1,11 +1,9 @@
 """Killed with SIGKILL at any moment and run again, an episode ends as if nothing had happened."""
 
-import contextlib
 import json
 import os
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -17,7 +15,7 @@ from typing import Any
 import pytest
 
 from pathnav.records import read_events
-from support.chat_server import Answer, ChatServer, Request, call, calls, failure
+from support.chat_server import Answer, ChatServer, Request, call, calls
 from support.commands import Bench, Command
 
 LOOKS = [
@@ -157,48 +155,3 @@ def test_a_scenario_killed_twenty_times_has_the_same_results(
     assert kills > 3
     assert pathnav("run", scenario, "--out", out).code == 0
     assert results(out) == results(tmp_path / "whole")
-
-
-@pytest.mark.parametrize("lost", range(9))
-def test_killed_between_the_writes_of_a_node_and_its_checkpoint(
-    bench: Bench, pathnav: Command, tmp_path: Path, undisturbed: dict[str, dict[str, Any]], lost: int
-) -> None:
-    """LangGraph saves a node's writes first: its `next` is empty then, as at the end."""
-    out = tmp_path / "killed"
-
-    def expired(request: Request) -> Answer:
-        late = sum(message["role"] == "assistant" for message in request.messages) == len(TURNS) - 1
-        return failure(401, "expired") if late else answer(request)
-
-    with ChatServer(expired) as server:
-        assert pathnav(*bench.node("--model", "m", "--base-url", server.base_url, "--out", out)).code == 1
-    with contextlib.closing(sqlite3.connect(episode_of(out) / "checkpoint.sqlite")) as database:
-        newest = "SELECT checkpoint_id FROM checkpoints ORDER BY checkpoint_id DESC LIMIT ?"
-        removed = database.execute(f"DELETE FROM checkpoints WHERE checkpoint_id IN ({newest})", (lost,)).rowcount
-        left = database.execute("SELECT count(*) FROM checkpoints").fetchone()[0]
-        database.commit()
-    assert removed == lost
-    assert left >= 1 or lost == 8
-    with ChatServer(answer) as server:
-        assert pathnav(*bench.node("--model", "m", "--base-url", server.base_url, "--out", out)).code == 0
-        assert len(server.requests) == 1
-    (found,), (whole,) = results(out).values(), undisturbed.values()
-    assert found == {**whole, "failed_calls": 1}  # the key that had expired was answered with 401
-
-
-def test_a_lost_checkpoint_costs_no_call_and_no_roi(
-    bench: Bench, pathnav: Command, tmp_path: Path, undisturbed: dict[str, dict[str, Any]]
-) -> None:
-    out = tmp_path / "killed"
-    with ChatServer(answer) as server:
-        asked = bench.node("--model", "m", "--base-url", server.base_url, "--out", out)
-        process = start(*asked)
-        wait_for(lambda: len(server.requests) >= 3, process)
-        kill(process)
-        for path in episode_of(out).glob("checkpoint.sqlite*"):
-            path.unlink()
-        replies = sum(event["kind"] == "reply" for event in read_events(episode_of(out) / "events.jsonl"))
-        before = len(server.requests)
-        assert pathnav(*asked).code == 0
-        assert len(server.requests) - before == len(TURNS) - replies
-    assert results(out) == undisturbed

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pathnav.cohort.query import Query, Target
 from pathnav.geometry import Box
-from pathnav.localise.report_made import Report
+from pathnav.localise.outcome import Report
 from pathnav.run.case import Case, SlideFacts, SlideSource
 from pathnav.run.scoring import Score, score
 

@@ -1,7 +1,6 @@
 """Play one episode of the vlm agent against canned answers."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 from pathnav.cohort.query import Query
@@ -24,7 +23,6 @@ class Played:
         slide: Slide,
         query: Query,
         answers: Any,
-        checkpoint: Path | None = None,
         *,
         profile: Profile = DEFAULT_PROFILE,
         **options: Any,
@@ -33,9 +31,7 @@ class Played:
         with ChatServer(answers) as server:
             chat = ChatClient(ChatSettings(base_url=server.base_url, model="canned", profile=profile))
             agent = VlmAgent(**options)
-            self.environment = Environment(
-                slide, query, views=agent.views, recorder=self.recorder, chat=chat, checkpoint=checkpoint
-            )
+            self.environment = Environment(slide, query, views=agent.views, recorder=self.recorder, chat=chat)
             try:
                 self.outcome = agent.run(self.environment)
             finally:

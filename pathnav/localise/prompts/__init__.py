@@ -9,7 +9,6 @@ from typing import Any
 from pathnav.cohort.query import Query
 from pathnav.geometry import Box
 from pathnav.localise.coordinates import Coordinates, Shown
-from pathnav.localise.faces import Faces
 from pathnav.model.profile import BoxForm, Frame
 
 PROMPT_VERSION = "mode-a-2"
@@ -34,9 +33,9 @@ def system(coordinates: Coordinates) -> str:
     return text("system").format(coordinates=explained)
 
 
-def task(query: Query, budget: int, faces: Faces, overview: Shown) -> str:
+def task(query: Query, budget: int, coordinates: Coordinates, overview: Shown) -> str:
     """Return the task of a query, boxes and sizes as the model writes them."""
-    width, height = faces.size((query.target_width, query.target_height), overview)
+    width, height = coordinates.size((query.target_width, query.target_height), overview)
     return text("task").format(
         handle=query.handle,
         organ=query.organ or "not stated",
@@ -45,7 +44,7 @@ def task(query: Query, budget: int, faces: Faces, overview: Shown) -> str:
         target_width=width,
         target_height=height,
         budget=budget,
-        **where(query, faces.coordinates, overview),
+        **where(query, coordinates, overview),
     )
 
 

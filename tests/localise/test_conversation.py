@@ -1,12 +1,16 @@
-"""What goes over the wire: legal for strict servers in every placement."""
+"""What goes over the wire: legal for strict servers in every placement, with as many images as the profile says."""
 
 import itertools
 from typing import Any
 
 import pytest
 
-from pathnav.localise.history import Message, chat_messages, image_names
+from pathnav.cohort.query import Query
+from pathnav.localise.conversation import Message, chat_messages
 from pathnav.model.profile import Placement, Profile
+from pathnav.slide import Slide
+from support.chat_server import call
+from support.playing import Played
 
 
 def tool(call_id: str, image: str | None = None) -> Message:
@@ -57,13 +61,10 @@ def test_by_default_replies_come_first_and_one_user_message_has_all_images_and_w
     ]  # fmt: skip
 
 
-def test_a_bridge_puts_an_assistant_sentence_between_tools_and_user() -> None:
+def test_a_bridge_puts_an_assistant_sentence_between_tools_and_user_also_without_an_image() -> None:
     assert roles(Placement.BRIDGE) == [
         "system", "user", "assistant", "tool", "tool", "tool", "assistant", "user", "assistant", "user",
     ]  # fmt: skip
-
-
-def test_a_bridge_stands_also_where_the_tools_returned_no_image() -> None:
     history = [assistant("c1"), tool("c1"), user("report now")]
     assert [m["role"] for m in sent(Placement.BRIDGE, history)] == ["assistant", "tool", "assistant", "user"]
 
@@ -85,5 +86,13 @@ def test_roles_never_repeat_except_tool_replies_and_each_call_is_answered_in_ord
     assert [m["tool_call_id"] for m in found if m["role"] == "tool"] == asked
 
 
-def test_image_names_lists_what_a_request_carries() -> None:
-    assert image_names(HISTORY) == ["a", "b", "c"]
+def test_old_images_leave_the_conversation_and_the_overview_stays(slide: Slide, query: Query) -> None:
+    looks = [call("extract_roi", {"x": 64 * n, "y": 0, "w": 64, "h": 64, "reason": ""}) for n in range(3)]
+    end = call("finish_and_report", {"conclusion": "", "bbox": [0, 0, 9, 9], "confidence": 0})
+    played = Played(slide, query, [*looks, end], profile=Profile(images_live=2))
+    first, last = played.requests[0].jpegs, played.requests[3].jpegs
+    assert len(last) == 2 and last[0] == first[0]
+    assert last[1] not in played.requests[2].jpegs
+    assert played.requests[3].text.count("(This image is no longer shown.)") == 2
+    sent = [event["images_sent"] for event in played.recorder.events.values() if event["kind"] == "reply"]
+    assert sent == [1, 2, 2, 2]

@@ -1,5 +1,6 @@
 """Windows that another agent proposes become part of the brief, and the row says that the region was surveyed."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,6 @@ from pathnav.errors import ConfigError, PathnavError, PluginError
 from pathnav.localise.vlm import VlmAgent
 from pathnav.model.profile import Frame, load_profile
 from pathnav.run.replay import replay_episode
-from pathnav.run.request import locate
 from support.chat_server import ChatServer, Request, call, failure
 from support.commands import Bench
 from support.episodes import ask, endpoint, events
@@ -21,7 +21,7 @@ PROPOSERS = '''
 from pathlib import Path
 
 from pathnav.geometry import Box
-from pathnav.localise.hints import Proposal
+from pathnav.localise import Proposal
 
 
 class Corners:
@@ -72,13 +72,6 @@ def test_the_brief_lists_the_windows_best_first(bench: Bench, proposers: str) ->
     assert hints["agent"] == "corners"
 
 
-def test_without_hints_nothing_is_surveyed_and_the_brief_has_none(bench: Bench) -> None:
-    with ChatServer([REPORT]) as server:
-        result = ask(bench, "vlm", model=endpoint(server))
-        assert "Hints" not in "\n".join(brief_of(server.requests[0]))
-    assert result["unbudgeted"] is False
-
-
 def test_a_model_with_coordinates_of_its_own_reads_hints_in_them(bench: Bench, proposers: str) -> None:
     with ChatServer([REPORT]) as server:
         profile = load_profile("openai").model_copy(update={"frame": Frame.UNIT})
@@ -99,32 +92,24 @@ def test_hints_are_found_once_for_an_episode_that_is_resumed(bench: Bench, propo
     assert second["examined_mm2"] == first["examined_mm2"] > 0
 
 
-@pytest.mark.parametrize("from_model", [False, True], ids=["tools", "model"])
-def test_an_episode_with_hints_runs_again_to_the_same_record(bench: Bench, proposers: str, from_model: bool) -> None:
+def test_an_episode_with_hints_runs_again_to_the_same_record_and_other_hints_are_told(
+    bench: Bench, proposers: str
+) -> None:
     with ChatServer([REPORT]) as server:
         ask(bench, "vlm", options={"hints": f"{proposers}:Corners"}, model=endpoint(server))
     (episode,) = (bench.folder / "out" / "episodes").iterdir()
-    found = replay_episode(episode, model_from_record=from_model)
-    assert found.differences == ()
-    assert found.mode == ("model" if from_model else "tools")
-
-
-def test_hints_that_are_others_now_are_told(bench: Bench, proposers: str) -> None:
-    with ChatServer([REPORT]) as server:
-        ask(bench, "vlm", options={"hints": f"{proposers}:Corners"}, model=endpoint(server))
-    (episode,) = (bench.folder / "out" / "episodes").iterdir()
+    for from_model in (False, True):
+        assert replay_episode(episode, model_from_record=from_model).differences == ()
     Path(proposers).write_text(PROPOSERS.replace("(300, 310)", "(310, 310)"))
     found = replay_episode(episode, model_from_record=True)
     assert any("hints" in line for line in found.differences)
 
 
-def test_other_hints_are_another_episode(bench: Bench, proposers: str) -> None:
-    out = bench.folder / "out"
-    with ChatServer([REPORT] * 3) as server:
-        for options in ({}, {"hints": f"{proposers}:Corners"}, {"hints": f"{proposers}:Corners", "hint_count": 1}):
-            locate(bench.slide, tree=bench.tree, query_id="a1", options=options, model=endpoint(server), out=out)
-            keys = {path.name for path in (out / "episodes").iterdir()}
-    assert len(keys) == 3
+def test_other_hints_are_other_settings_and_none_survey_nothing(proposers: str) -> None:
+    options = ({}, {"hints": f"{proposers}:Corners"}, {"hints": f"{proposers}:Corners", "hint_count": 1})
+    agents = [VlmAgent(**one) for one in options]
+    assert [agent.unbudgeted for agent in agents] == [False, True, True]
+    assert len({json.dumps(agent.settings) + agent.prompt_hash for agent in agents}) == 3
 
 
 @pytest.mark.parametrize(
