@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pathnav.cohort.annotation_geojson import KEPT_FORMAT
+from pathnav.cohort.annotation_formats import KEPT_FORMAT
 from pathnav.geometry import Box
 from pathnav.run.record import write_bytes_atomic
 
@@ -48,7 +48,7 @@ def _features(
             "id": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{result['key']}/{at}/{box}")),
             "geometry": {"type": "Polygon", "coordinates": [_ring(Box(*box), corner)]},
             "properties": {
-                "objectType": "annotation",
+                "objectType": "annotations",
                 "name": f"{at} {confidence:.3f}",
                 "classification": {"name": f"kept {at}", "color": COLOURS[place]},
                 "isLocked": True,

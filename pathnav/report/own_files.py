@@ -6,7 +6,7 @@ A slip of the pen must not cost anyone a picture, an annotation or a slide.
 from dataclasses import dataclass
 from pathlib import Path
 
-from pathnav.cohort.annotation_geojson import KEPT_FORMAT
+from pathnav.cohort.annotation_formats import KEPT_FORMAT
 from pathnav.errors import ConfigError
 
 PICTURE_KEY, PICTURE_MARK = "Software", "pathnav"
