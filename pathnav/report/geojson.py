@@ -48,7 +48,7 @@ def _features(
             "id": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{result['key']}/{at}/{box}")),
             "geometry": {"type": "Polygon", "coordinates": [_ring(Box(*box), corner)]},
             "properties": {
-                "objectType": "annotations",
+                "objectType": "annotation",
                 "name": f"{at} {confidence:.3f}",
                 "classification": {"name": f"kept {at}", "color": COLOURS[place]},
                 "isLocked": True,

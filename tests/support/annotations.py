@@ -18,7 +18,7 @@ def square(x: float, y: float, side: float) -> list[list[float]]:
 def feature(name: str | None, *rings: Points, kind: str = "Polygon") -> dict[str, Any]:
     """Return a feature as QuPath writes it."""
     coordinates: Any = list(rings) if kind == "Polygon" else rings[0]
-    properties = {"objectType": "annotations", **({} if name is None else {"classification": {"name": name}})}
+    properties = {"objectType": "annotation", **({} if name is None else {"classification": {"name": name}})}
     return {"type": "Feature", "geometry": {"type": kind, "coordinates": coordinates}, "properties": properties}
 
 
