@@ -83,10 +83,9 @@ def draw_trajectory(
     facts += [f"IoU {iou(final_box, target):.2f}"] if target and final_box else []
     facts += ["phantom slide"] if slide.is_phantom else []
     facts += [note] if note else [] if final_box else ["no box reported"]
+    shown = {name: found for name, found in shown.items() if found}
     page = _Page()
-    page.draw(
-        slide, {name: found for name, found in shown.items() if found}, title or query.handle, query.finding, facts
-    )
+    page.draw(slide, shown, title or query.handle, query.finding, facts)
     return page.picture(max(_LEAST_SIDE_PX, max_side_px))
 
 
@@ -107,7 +106,8 @@ class _Page:
 
     def draw(self, slide: Slide, shown: Mapping[str, list[Box]], title: str, finding: str, facts: list[str]) -> None:
         """Draw the heading, under it the search region, and beside that the column."""
-        view = _view([box for boxes in shown.values() for box in boxes], slide.bounds)
+        seen = [name for name in shown if name != "reported box"]  # which an agent may say of any place
+        view = _view([box for name in seen for box in shown[name]], slide.bounds)
         most_width, most_height = SIDE_PX - _COLUMN_PX - 3 * _GAP_PX, SIDE_PX - _MOST_HEAD_PX - _GAP_PX
         scale = min(most_width / view.width, most_height / view.height)
         self.width = view.width * scale + _COLUMN_PX + 3 * _GAP_PX
@@ -125,7 +125,7 @@ class _Page:
         self._pixels(slide, view, panel, within=placed["search region"][0])
         for name, boxes in placed.items():
             for box in sorted(boxes, key=lambda box: -box.area):  # large ones under small ones
-                self._outline(box, *STYLES[name])
+                self._outline(box, *STYLES[name], within=panel)
         rois = placed.get("ROIs, in order", [])
         rim = {"boxstyle": "round,pad=0.2", "facecolor": BLUE, "edgecolor": WHITE, "linewidth": 2.5}
         wide = _TEXT_PX * (0.7 + 0.64 * len(str(len(rois))))
@@ -161,19 +161,24 @@ class _Page:
         label = f"{length_um / 1000:g} mm" if length_um >= 1000 else f"{length_um:g} µm"
         return self._write(((left + right) / 2, top + 1.4 * _GAP_PX), label, _COLUMN_PX, ha="center")
 
-    def _outline(self, box: Box, colour: str, casing: str, width: float, dash: float | None = None) -> None:
-        """Outline a box; dashes lie on a solid casing."""
-        from matplotlib.patches import Rectangle
-
+    def _outline(
+        self, box: Box, colour: str, casing: str, width: float, dash: float | None = None, *, within: Box | None = None
+    ) -> None:
+        """Outline a box, or what of its outline lies within another; dashes lie on a solid casing."""
         style: Any = (dash / width / 2, (dash / width, dash / width)) if dash else "solid"  # a dash lies at the corner
         for edge, wide, line in ((casing, 2 * width, "solid"), (colour, width, style)):
-            corner, extent = (box.x, box.y), (box.width, box.height)
-            self.axes.add_patch(Rectangle(corner, *extent, fill=False, edgecolor=edge, linewidth=wide, linestyle=line))
+            drawn = self._rectangle(box, fill=False, edgecolor=edge, linewidth=wide, linestyle=line)
+            self.axes.add_patch(drawn)
+            if within:
+                drawn.set_clip_path(self._rectangle(within))
+
+    def _rectangle(self, box: Box, **style: Any) -> Any:
+        from matplotlib.patches import Rectangle
+
+        return Rectangle((box.x, box.y), box.width, box.height, transform=self.axes.transData, **style)
 
     def _pixels(self, slide: Slide, view: Box, place: Box, within: Box, alpha: float = 1) -> None:
         """Draw a view of the slide at a place, and of it what lies within a box; nothing beyond the scanned area."""
-        from matplotlib.patches import Rectangle
-
         seen = view.intersection(slide.bounds)
         if seen.is_empty:
             return
@@ -181,8 +186,7 @@ class _Page:
         pixels = slide.overview(seen, max(1, round(max(at.width, at.height))))
         extent = (at.x, at.right, at.bottom, at.y)
         image = self.axes.imshow(pixels, extent=extent, alpha=alpha, aspect="auto", interpolation="antialiased")
-        corner = (within.x, within.y)
-        image.set_clip_path(Rectangle(corner, within.width, within.height, transform=self.axes.transData))
+        image.set_clip_path(self._rectangle(within))
 
     def _write(self, at: Point, text: str, width: float, lines: int = 1, px: float = _TEXT_PX, **style: Any) -> float:
         """Write a text from a top corner in at most so many lines no wider than that; return where they end."""
@@ -235,9 +239,8 @@ def _grown(box: Box, share: float) -> Box:
 def _placed(box: Box, view: Box, place: Box) -> Box:
     """Return where a box lies when a view of the slide fills a place."""
     scale = place.width / view.width
-    return Box(
-        place.x + (box.x - view.x) * scale, place.y + (box.y - view.y) * scale, box.width * scale, box.height * scale
-    )
+    x, y = place.x + (box.x - view.x) * scale, place.y + (box.y - view.y) * scale
+    return Box(x, y, box.width * scale, box.height * scale)
 
 
 def badge_places(boxes: Sequence[Box], width: float, height: float, frame: Box) -> list[Box]:

@@ -72,6 +72,14 @@ def test_a_reported_box_that_is_the_final_one_is_not_drawn_twice(slide: Slide) -
     assert draw(slide, [], final, reported=Box(650, 450, 200, 200)) != draw(slide, [], final)
 
 
+def test_a_reported_box_far_off_changes_nothing_beside_the_search_region(slide: Slide) -> None:
+    far = draw(slide, [], REGION, reported=Box(-1e9, 300, 1e9 + 900, 300))
+    near = draw(slide, [], REGION, reported=Box(500, 300, 400, 300))
+    column = np.asarray(far).shape[1] - 300
+    assert far.size == near.size
+    assert (np.asarray(far)[:, column:] == np.asarray(near)[:, column:]).all()
+
+
 def test_a_small_region_gets_an_inset_with_the_whole_slide(slide: Slide) -> None:
     small = draw_trajectory(slide, query(), [], None)
     tissue = (170, 90, 160)
@@ -171,10 +179,6 @@ def test_numbers_lie_inside_the_picture_and_never_on_each_other(found: list[Box]
     places = badge_places(found, 30, 24, frame)
     assert all(frame.holds(place) for place in places)
     assert all(a.intersection(b).area < 1e-6 for a, b in itertools.combinations(places, 2))
-
-
-def test_a_lone_number_stands_on_the_top_left_corner_of_its_box() -> None:
-    assert badge_places([Box(100, 100, 50, 50)], 30, 24, Box(0, 0, 500, 500)) == [Box(100, 76, 30, 24)]
 
 
 @pytest.mark.parametrize(("longest", "length"), [(101, 100), (99.9, 50), (49, 20), (19, 10), (1999, 1000), (0.3, 0.2)])
