@@ -217,10 +217,3 @@ def test_the_installed_scorers_are_listed(pathnav: Command) -> None:
     assert "(needs a chat endpoint)" in said.out.splitlines()[-1]
     found = json.loads(pathnav("scorers", "--json").out)
     assert (found["format"], found["scorers"][3]["name"]) == ("pathnav-scorers-1", "random")
-
-
-def test_kept_tiles_of_an_earlier_search_may_be_written_again(pathnav: Command, exploring: Exploring) -> None:
-    path = exploring.bench.folder / "kept.geojson"
-    for seed in (1, 2):
-        assert pathnav(*exploring.plain("--scorer", "random", "--seed", seed, "--geojson", path)).code == 0
-    assert json.loads(path.read_text())["format"] == "pathnav-kept-tiles-1"

@@ -1,7 +1,8 @@
-"""Files of the user that a command writes: no file is replaced that pathnav did not write."""
+"""Files of the user that a command writes: none that exists is replaced unless `--force` is given."""
 
 import json
-import shutil
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,47 +10,43 @@ from PIL import Image
 
 from support.commands import Bench, Command
 
+KINDS: dict[str, Callable[[Path, Bench], object]] = {
+    "file": lambda path, bench: path.write_text("kept"),
+    "link": lambda path, bench: path.symlink_to(bench.slide),
+    "folder": lambda path, bench: path.mkdir(),
+    "fifo": lambda path, bench: os.mkfifo(path),
+}
+SEARCH = ("--scorer", "random", "--tile-px", 64, "--min-tissue", 0, "--schedule", "1,1,1")
 
-@pytest.mark.parametrize("what", ["picture", "slide", "annotation", "link", "folder", "fifo"])
-def test_a_picture_replaces_no_file_of_another_kind(pathnav: Command, bench: Bench, what: str) -> None:
-    import os
 
-    path = bench.folder / "seen.png"
-    if what == "picture":
-        Image.new("RGB", (40, 30), "red").save(path)
-    elif what == "slide":
-        shutil.copy(bench.slide, path)
-    elif what == "annotation":
-        path.write_text(json.dumps({"type": "FeatureCollection", "features": []}))
-    elif what == "link":
-        path.symlink_to(bench.slide)
-    elif what == "folder":
-        path.mkdir()
-    else:
-        os.mkfifo(path)
-    kept = path.read_bytes() if path.is_file() else None
-    said = pathnav(*bench.words("--agent", "random", "--picture", path, "--out", "new"))
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("option", ["--picture", "--geojson"])
+def test_nothing_that_exists_is_replaced_and_nothing_runs(
+    pathnav: Command, bench: Bench, option: str, kind: str
+) -> None:
+    path = bench.folder / ("seen.png" if option == "--picture" else "kept.geojson")
+    KINDS[kind](path, bench)
+    command = bench.words("--agent", "random") if option == "--picture" else ("explore", bench.slide, *SEARCH)
+    before = bench.slide.read_bytes()
+    said = pathnav(*command, option, path, "--out", "new")
     assert (said.code, said.out) == (2, "")
     (sentence,) = said.sentences
-    assert str(path) in sentence and ("name another file" in sentence or "is a folder" in sentence)
-    assert kept is None or path.read_bytes() == kept
+    assert str(path) in sentence and ("--force" in sentence or kind == "folder")
+    assert bench.slide.read_bytes() == before
+    assert kind != "file" or path.read_text() == "kept"
     assert not Path("new").exists()
 
 
-def test_the_slide_itself_is_not_drawn_over(pathnav: Command, bench: Bench) -> None:
-    slide = bench.folder / "slide.png"
-    shutil.copy(bench.slide, slide)
-    before = slide.read_bytes()
-    asked = ("locate", slide, "--finding", "x", "--magnification", 10, "--agent", "random", "--picture", slide)
-    assert "was not written by pathnav" in pathnav(*asked).err
-    assert slide.read_bytes() == before
-
-
-def test_a_picture_of_pathnavs_own_may_be_drawn_again(pathnav: Command, bench: Bench) -> None:
-    for agent in ("random", bench.agent("Looker")):
-        assert pathnav(*bench.words("--agent", agent, "--picture", "seen.png")).code == 0
+def test_with_force_a_file_is_replaced_and_a_link_leads_to_nothing_that_is(pathnav: Command, bench: Bench) -> None:
+    before = bench.slide.read_bytes()
+    Path("seen.png").symlink_to(bench.slide)
+    assert pathnav(*bench.words("--agent", "random", "--picture", "seen.png", "--force")).code == 0
     with Image.open("seen.png") as picture:
-        assert picture.info["Software"] == "pathnav"
+        assert picture.format == "PNG"
+    Path("kept.geojson").write_text("old")
+    assert pathnav("explore", bench.slide, *SEARCH, "--geojson", "kept.geojson", "--force").code == 0
+    assert json.loads(Path("kept.geojson").read_text())["format"] == "pathnav-kept-tiles-1"
+    assert bench.slide.read_bytes() == before
 
 
 def test_a_phantom_replaces_no_file_of_another_kind(pathnav: Command, bench: Bench) -> None:

@@ -192,7 +192,7 @@ def test_a_search_that_is_lost_replaces_no_tiles_of_an_earlier_one(pathnav: Comm
     kept = exploring.bench.folder / "kept.geojson"
     assert pathnav(*exploring.plain("--scorer", "random", "--geojson", kept)).code == 0
     before = kept.read_bytes()
-    said = pathnav(*exploring.plain("--scorer", mine(exploring, "LosesItsModel"), "--geojson", kept))
+    said = pathnav(*exploring.plain("--scorer", mine(exploring, "LosesItsModel"), "--geojson", kept, "--force"))
     assert said.code == 1 and kept.read_bytes() == before
     kept.unlink()
     assert pathnav(*exploring.plain("--scorer", mine(exploring, "LosesItsModel"), "--geojson", kept)).code == 1

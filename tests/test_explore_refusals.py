@@ -22,7 +22,7 @@ WRONG: list[tuple[tuple[object, ...], str]] = [
     (("--scorer", "random", "--schedule", "a,b,c"), "three whole numbers"),
     (("--scorer", "random", "--tile-px", 0), "tile_px must be a whole number from 1 to 16,384"),
     (("--scorer", "random", "--tile-px", 100_000_000), "tile_px must be a whole number from 1 to 16,384"),
-    (("--scorer", "random", "--geojson", "a.geojson"), "exists and was not written by pathnav; name another file"),
+    (("--scorer", "random", "--geojson", "a.geojson"), "a.geojson exists: name another file, or give --force"),
     (("--scorer", "random", "--min-tissue", 2), "min_tissue must be in [0, 1]"),
     (("--scorer", "random", "--concurrency", 0), "concurrency must be a whole number of at least 1"),
     (("--scorer", "random", "--seed", -1), "seed must be a whole number of 0 or more"),

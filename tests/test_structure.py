@@ -36,6 +36,7 @@ ONLY_IN = {
     "tiffslide": {"slide"},
     "zarr": {"slide"},
     "fsspec": {"slide"},
+    "matplotlib": {"report"},
     "torch": {"retrieval"},
     "torchvision": {"retrieval"},
     "open_clip": {"retrieval"},

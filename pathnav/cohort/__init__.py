@@ -9,8 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pathnav.cohort.annotation import Annotation, describe_annotation, load_annotation
-    from pathnav.cohort.annotation_overlap import overlap_fractions
+    from pathnav.cohort.annotations import Annotation, describe_annotation, load_annotation, overlap_fractions
     from pathnav.cohort.case import Case, cases
     from pathnav.cohort.posing import query_of_user
     from pathnav.cohort.query import Query, Target, slide_handle
@@ -38,19 +37,19 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Annotation": "annotation",
+    "Annotation": "annotations",
     "Case": "case",
     "Query": "query",
     "Scenario": "scenario",
     "Target": "query",
     "Tree": "tree",
     "cases": "case",
-    "describe_annotation": "annotation",
-    "load_annotation": "annotation",
+    "describe_annotation": "annotations",
+    "load_annotation": "annotations",
     "load_scenario": "scenario_file",
     "load_tree": "tree",
     "make_scenario": "scenario_file",
-    "overlap_fractions": "annotation_overlap",
+    "overlap_fractions": "annotations",
     "query_of_user": "posing",
     "shipped_scenarios": "scenario_file",
     "slide_handle": "query",

@@ -28,7 +28,7 @@ def annotations(
     Example:
       pathnav annotations case.geojson --json
     """
-    from pathnav.cohort.annotation import describe_annotation
+    from pathnav.cohort.annotations import describe_annotation
 
     facts = describe_annotation(file)
     if as_json:

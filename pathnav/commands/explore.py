@@ -12,6 +12,7 @@ from pathnav.commands.endpoint import AllowHosts, ApiKeyEnv, ApiKeyFile, Endpoin
 from pathnav.commands.locate import Out
 from pathnav.commands.options import (
     BaseUrl,
+    Force,
     Json,
     ModelName,
     Mpp,
@@ -114,6 +115,7 @@ def explore(
     prices: PriceFile = None,
     out: Out = None,
     geojson: GeoJson = None,
+    force: Force = False,
     anonymise: Anonymise = None,
     as_json: Json = False,
 ) -> int:
@@ -130,11 +132,7 @@ def explore(
     from pathnav.run.explore_request import ExploreRequest
     from pathnav.run.truth import TruthSource
 
-    drawn = writable_file("--geojson", geojson, (".geojson", ".json"), "GeoJSON files")
-    if drawn is not None:
-        from pathnav.report.own_files import KEPT_TILES, refuse_foreign
-
-        refuse_foreign("--geojson", drawn, KEPT_TILES)
+    writable_file("--geojson", geojson, (".geojson", ".json"), "GeoJSON files", force=force)
     if annotation is None and tumour_class:
         raise ConfigError("--tumour-class names a class of an annotation: give its file with --annotation")
     if relative_to_bounds and annotation is None and geojson is None:
@@ -157,7 +155,7 @@ def explore(
     )
     check_anonymise(out, anonymise)
     with stoppable(out):
-        code = _search(request, drawn, as_json)
+        code = _search(request, geojson, as_json)
     if out is not None and anonymise is not None:
         from pathnav.run.anonymise import anonymise_run
 

@@ -13,6 +13,7 @@ from pathnav.commands.console import DONE, INCOMPLETE, embeddings_line, emit, em
 from pathnav.commands.endpoint import AllowHosts, ApiKeyEnv, ApiKeyFile, EndpointOptions, MaxTokens, ProfileName
 from pathnav.commands.options import (
     BaseUrl,
+    Force,
     Json,
     ModelName,
     Mpp,
@@ -26,8 +27,8 @@ from pathnav.commands.options import (
     a_whole_number,
     agent_options,
     numbers,
-    picture_file,
     slide_source,
+    writable_file,
 )
 from pathnav.commands.progress import tell_of_the_stub
 from pathnav.commands.stopping import stoppable
@@ -107,6 +108,7 @@ def locate(
     prices: PriceFile = None,
     out: Out = None,
     picture: Picture = None,
+    force: Force = False,
     anonymise: Anonymise = None,
     as_json: Json = False,
 ) -> int:
@@ -119,7 +121,7 @@ def locate(
     """
     from pathnav.run import Question, Request
 
-    drawn = picture_file(picture)
+    writable_file("--picture", picture, (".png",), "PNG files", force=force)
     source = slide_source(slide, mpp, objective_power, reader)
     place, extent = numbers("--region", region, "X,Y,W,H"), numbers("--target-size", target_size, "W,H")
     question = Question(finding, magnification, place, extent, tree, query, budget)
@@ -128,7 +130,7 @@ def locate(
     settings, who = endpoint.settings(), "vlm" if agent is None else agent
     check_anonymise(out, anonymise)
     with stoppable(out):
-        code = _ask(Request(source, question, who, options, settings, seed, out, prices), drawn, as_json)
+        code = _ask(Request(source, question, who, options, settings, seed, out, prices), picture, as_json)
     if out is not None and anonymise is not None:
         from pathnav.run.anonymise import anonymise_run
 

@@ -76,6 +76,7 @@ ModelName = Annotated[
 PriceFile = Annotated[
     Path | None, typer.Option("--prices", metavar="FILE", help="Prices of your own, in place of pathnav's.")
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace the file that is to be written, if there is one.")]
 BaseUrl = Annotated[
     str | None,
     typer.Option(metavar="URL", help="OpenAI-compatible endpoint, e.g. http://127.0.0.1:8000/v1."),
@@ -154,21 +155,9 @@ def agent_options(texts: list[str] | None, guides: bool | None) -> dict[str, Any
     return {**options, "guides": guides}
 
 
-def picture_file(path: Path | None) -> Path | None:
-    """Return the path of a picture, where one is asked for, that can be written there later.
-
-    Raises:
-        ConfigError: If the suffix is not `.png`, the folder does not exist, or another program's file is there.
-    """
-    drawn = writable_file("--picture", path, (".png",), "PNG files")
-    if drawn is not None:
-        from pathnav.report.own_files import PICTURE, refuse_foreign
-
-        refuse_foreign("--picture", drawn, PICTURE)
-    return drawn
-
-
-def writable_file(option: str, path: Path | None, suffixes: tuple[str, ...], kind: str) -> Path | None:
+def writable_file(
+    option: str, path: Path | None, suffixes: tuple[str, ...], kind: str, *, force: bool = True
+) -> Path | None:
     """Return the path of a file, where one is asked for, that can be written there later.
 
     Args:
@@ -176,9 +165,10 @@ def writable_file(option: str, path: Path | None, suffixes: tuple[str, ...], kin
         path: The file.
         suffixes: The endings that it may have.
         kind: What is written, e.g. `PNG files`.
+        force: Whether a file that exists may be replaced.
 
     Raises:
-        ConfigError: If it has another ending, is a folder, or its folder does not exist or cannot be written.
+        ConfigError: If it has another ending, is a folder, exists, or its folder does not exist or cannot be written.
     """
     if path is None:
         return None
@@ -191,4 +181,6 @@ def writable_file(option: str, path: Path | None, suffixes: tuple[str, ...], kin
         raise ConfigError(f"{option} cannot be written: the folder {path.parent} does not exist")
     if not os.access(path.parent, os.W_OK):
         raise ConfigError(f"{option} cannot be written: the folder {path.parent} is not writable")
+    if path.exists() and not force:
+        raise ConfigError(f"{option} {path} exists: name another file, or give --force to replace it")
     return path

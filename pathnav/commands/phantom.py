@@ -7,6 +7,7 @@ import typer
 
 from pathnav.commands.console import emit, emit_json
 from pathnav.commands.options import Json, a_whole_number
+from pathnav.errors import ConfigError
 
 
 def register(app: typer.Typer) -> None:
@@ -34,11 +35,10 @@ def phantom(
       pathnav phantom demo.tiff --side 8192
     """
     from pathnav.cohort.phantom import make_phantom, phantom_files
-    from pathnav.report.own_files import PHANTOM_REGIONS, PHANTOM_TREE, refuse_foreign
 
     beside = phantom_files(out)  # the slide itself is make_phantom's to refuse
-    refuse_foreign("the annotation", beside.annotation, PHANTOM_REGIONS)
-    refuse_foreign("the tree", beside.tree, PHANTOM_TREE)
+    _refuse_other(beside.annotation, b'{"type": "Feature", "id": "00000000", ')
+    _refuse_other(beside.tree, b'"format": "pathnav-tree-')
     files = make_phantom(out, seed=seed, side=side, pen=pen)
     places = {"slide": str(files.slide), "annotation": str(files.annotation), "tree": str(files.tree)}
     if as_json:
@@ -46,3 +46,11 @@ def phantom(
         return
     for what, place in places.items():
         emit(f"{what + ':':<12}{place}")
+
+
+def _refuse_other(path: Path, mark: bytes) -> None:
+    """Refuse to draw over a file that does not begin as that of a phantom does."""
+    if path.is_file():
+        with path.open("rb") as file:
+            if mark not in file.read(256):
+                raise ConfigError(f"{path} exists and is no phantom's: name another file, or move that one away")

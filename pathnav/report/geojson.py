@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pathnav.cohort.annotation_geojson import KEPT_FORMAT
+from pathnav.cohort.annotation_formats import KEPT_FORMAT
 from pathnav.geometry import Box
 from pathnav.records import write_bytes_atomic
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pathnav.cohort.annotation import Annotation, load_annotation
-from pathnav.cohort.annotation_fit import warnings_on_slide
-from pathnav.cohort.annotation_overlap import overlap_fractions
+from pathnav.cohort.annotations import Annotation, load_annotation, overlap_fractions, warnings_on_slide
 from pathnav.errors import AnnotationError
 from pathnav.geometry import Floats
 

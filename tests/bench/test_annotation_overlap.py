@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 import shapely
 
-from pathnav.cohort.annotation import Annotation, load_annotation
-from pathnav.cohort.annotation_overlap import overlap_fractions
+from pathnav.cohort.annotations import Annotation, load_annotation, overlap_fractions
 from pathnav.geometry import Box, Floats, Grid
 
 GOAL_S = 5

@@ -27,8 +27,7 @@ EXPLORE = (
     + """
 import json, sys, time
 from pathlib import Path
-from pathnav.cohort.annotation import load_annotation
-from pathnav.cohort.annotation_overlap import overlap_fractions
+from pathnav.cohort.annotations import load_annotation, overlap_fractions
 from pathnav.explore import Schedule, ScorerConfiguration, ScoreStore, TileTree, TopK, explore
 from pathnav.slide import open_slide
 from pathnav_baselines.nuclear_density_scorer import NuclearDensityScorer

@@ -1,4 +1,4 @@
-"""Every format of tumour annotations, by small files whose areas can be done in the head."""
+"""Every format of tumour annotations, by small files whose areas can be done in the head, and by real ones."""
 
 import json
 import math
@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import shapely
+from PIL import Image, ImageDraw
 
-from pathnav.cohort.annotation import AnnotationFormat
+from pathnav.cohort.annotation_formats import AnnotationFormat
+from pathnav.cohort.annotations import describe_annotation, load_annotation
 from support.annotations import (
     asap,
     asap_annotation,
@@ -228,3 +231,73 @@ def test_ncrf_without_positives_says_that_there_is_no_tumour(tmp_path: Path) -> 
         found = tumour(tmp_path, json.dumps(document), "positive")
         assert found.region.is_empty
         assert found.area_px2 == 0
+
+
+FILES = {
+    "camelyon16-ncrf-Normal_017.json": ("ncrf-json", {"positive": 0}, {}, 0),
+    "camelyon16-ncrf-Tumor_081.json": ("ncrf-json", {"positive": 1}, {}, 0),
+    "dsa-TCGA-A2-A0YE-annotations.json": (
+        "dsa-json",
+        {"mostly_tumor": 38, "roi": 20, "mostly_lymphocytic_infiltrate": 5, "mostly_stroma": 35},
+        {},
+        17,
+    ),
+    "imagescope-test.xml": ("imagescope-xml", {"layer 1": 1, "layer 2": 2, "layer 5": 1}, {"arrow": 3}, 0),
+    "qupath05.geojson": ("geojson", {"UT": 1, "I": 2}, {}, 0),
+    "wsidicom-asap-polygon.xml": ("asap-xml", {"None": 1}, {}, 0),
+    "wsidicom-qupath-polygon-cell-classified.json": ("geojson", {"Cell": 2, "Nucleus": 2}, {}, 0),
+    "wsidicom-qupath-polygon.json": ("geojson", {"polygon": 1}, {}, 0),
+}
+HGSC = {"tumor": 165, "stroma": 114, "omental_fat": 156, "hemorragia": 54, "serum": 1, "necrosis": 3}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_real_file_is_recognised_and_counted(name: str, shared: Path) -> None:
+    file_format, classes, ignored, repaired = FILES[name]
+    found = describe_annotation(shared / "annotations" / name)
+    assert found["file_format"] == file_format
+    assert {row["name"]: row["count"] for row in found["classes"]} == classes
+    assert (found["ignored"], found["repaired"], found["dropped"]) == (ignored, repaired, 0)
+
+
+def test_the_asap_polygon_is_that_of_its_coordinates(shared: Path) -> None:
+    found = load_annotation(shared / "annotations" / "wsidicom-asap-polygon.xml", classes=[])
+    assert found.region.bounds == (22693.1875, 16551.1797, 23067.4531, 16710.6367)
+    assert shapely.get_num_coordinates(found.region) == 7
+
+
+def test_imagescope_rectangles_and_the_ellipse_have_their_areas(shared: Path) -> None:
+    path = shared / "annotations" / "imagescope-test.xml"
+    areas = {row.name: row.area_px2 for row in load_annotation(path, classes=["layer 2"]).classes}
+    assert areas["layer 2"] == (852 - 532) * (380 - 23) + (1820 - 1316) * (341 - 183)
+    assert areas["layer 5"] == pytest.approx(3.14159265 * (423 - 85) / 2 * (1109 - 909) / 2, rel=1e-7)
+
+
+def test_the_tumour_of_dsa_is_what_its_polygons_cover_together(shared: Path) -> None:
+    path = shared / "annotations" / "dsa-TCGA-A2-A0YE-annotations.json"
+    found = load_annotation(path, classes=["mostly_tumor"])
+    assert found.region.is_valid
+    assert found.area_px2 == pytest.approx(_painted(json.loads(path.read_text()), "mostly_tumor"), rel=0.02)
+
+
+def _painted(documents: list[Any], group: str) -> int:
+    """Return how many pixels Pillow fills when it draws the polygons of a group."""
+    canvas = Image.new("L", (3000, 3000))
+    for document in documents:
+        for element in document["annotation"]["elements"]:
+            if element["group"] == group:
+                ImageDraw.Draw(canvas).polygon([(x - 44000, y - 43500) for x, y, _ in element["points"]], fill=1)
+    return int(canvas.histogram()[1])
+
+
+def test_the_ovarian_slide_has_its_classes_with_their_areas(shared: Path) -> None:
+    path = shared / "slides" / "virtual-hgsc-groundtruth.geojson"
+    found = load_annotation(path, classes=["tumor", "necrosis"])
+    assert {row.name: row.count for row in found.classes} == HGSC
+    drawn: dict[str, list[Any]] = {name: [] for name in HGSC}
+    for one in json.loads(path.read_text())["features"]:
+        drawn[one["properties"]["classification"]["name"]].append(shapely.geometry.shape(one["geometry"]))
+    areas = {name: shapely.union_all(shapes).area for name, shapes in drawn.items()}
+    assert {row.name: row.area_px2 for row in found.classes} == pytest.approx(areas, rel=1e-12)
+    both = shapely.union_all(drawn["tumor"] + drawn["necrosis"])
+    assert found.area_px2 == pytest.approx(both.area, rel=1e-12)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pathnav.cohort.annotation import Annotation, load_annotation
+from pathnav.cohort.annotations import Annotation, load_annotation
 
 Points = Sequence[Sequence[float]]
 
