@@ -81,17 +81,12 @@ class Damage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Image:
-    """One image of a TIFF file.
+    """One image of a TIFF file: offsets and byte counts are uint64, shape (n,), row by row, 0 for a tile left out.
 
     Args:
-        width: Columns, in pixels of this image.
-        height: Rows.
-        compression: The TIFF compression number (7 is JPEG).
         is_sub_image: Whether it is kept inside a page.
-        is_tiled: Whether the image is cut into tiles; otherwise into strips.
+        is_tiled: Whether it is cut into tiles; otherwise into strips.
         tile: Width and height of a tile or strip.
-        offsets: uint64, shape (n,); the byte at which each tile starts, row by row; 0 with count 0 for a tile left out.
-        byte_counts: uint64, shape (n,).
     """
 
     width: int
