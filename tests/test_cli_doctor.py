@@ -12,7 +12,6 @@ from pathnav.model import StubServer, load_profile
 from pathnav.model.image_tokens import image_tokens
 from pathnav.model.probe_context import episode_tokens
 from pathnav.run import installation
-from pathnav.slide import selftest
 from support.chat_server import Answer, ChatServer, Request, failure
 from support.commands import Bench, Command
 from support.model_kinds import Kind
@@ -126,7 +125,7 @@ def test_without_an_endpoint_the_installation_is_checked(pathnav: Command) -> No
 
 def test_a_full_disk_a_wrong_reader_and_tracing_are_told(pathnav: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(installation.shutil, "disk_usage", lambda path: Usage(10, 10, 5_000_000))
-    monkeypatch.setattr(selftest, "MOST_OFF", {"adobe_deflate": -1, "jpeg": -1})
+    monkeypatch.setattr(installation, "MOST_OFF", {"adobe_deflate": -1, "jpeg": -1})
     monkeypatch.setenv("LANGSMITH_TRACING", "true")
     said = pathnav("doctor")
     assert said.code == 1

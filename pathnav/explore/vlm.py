@@ -20,7 +20,7 @@ from pathnav.model.reply import Reply
 from pathnav.model.usage import Usage
 from pathnav.model.yes_no import Reading, read_yes_no
 from pathnav.parallel import as_ready
-from pathnav.slide.jpeg import encode_jpeg
+from pathnav.slide.pixels import encode_jpeg
 
 if TYPE_CHECKING:
     from pathnav.model.client import ChatClient

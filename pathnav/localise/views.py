@@ -14,7 +14,7 @@ from pathnav.errors import ConfigError
 from pathnav.geometry import Box
 from pathnav.model.profile import Frame
 from pathnav.slide import Reading
-from pathnav.slide.jpeg import encode_jpeg
+from pathnav.slide.pixels import encode_jpeg
 
 Pixels = NDArray[np.uint8]
 

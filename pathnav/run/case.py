@@ -78,7 +78,7 @@ class SlideFacts:
         Raises:
             SlideError: If it has no physical scale, or its file cannot be read.
         """
-        from pathnav.slide.damage import find_damage
+        from pathnav.slide.files import find_damage
 
         damage = (found.warning for found in find_damage(slide.path))
         return cls(

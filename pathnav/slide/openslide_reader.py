@@ -1,30 +1,28 @@
 """Pixels through OpenSlide: most formats, scales with threads, goes on after a damaged tile."""
 
+import os
 import threading
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pathnav.slide.cache import shared_cache
-from pathnav.slide.reader import (
-    WHITE,
-    LevelDimensions,
-    Patch,
-    Rgb,
-    Window,
-    read_around_damage,
-    reader_errors,
-    unreadable,
-)
+from pathnav.slide.pixels import WHITE, Rgb, Window
+from pathnav.slide.reader import LevelDimensions, Patch, read_around_damage, reader_errors, unreadable
 
 if TYPE_CHECKING:
-    from openslide import OpenSlide
+    from openslide import OpenSlide, OpenSlideCache
     from PIL import Image
 
 SNAP_TOLERANCE_PX = 1 / 512  # level px; cairo copies pixels unchanged below half of 1/256 px and interpolates above
 SNAP_REACH_PX = 384  # level px; an interpolated read costs 4.4-6 times a copied one, so a detour of this size pays
 DEFAULT_TILE = (256, 256)
+CACHE_BYTES = 64 * 1024 * 1024  # of all slides together: 40 open ones hold 104 MB, with a cache each 1,323 MB
+
+_caches: dict[int, "OpenSlideCache"] = {}
+"""By process: a forked child gets one of its own, since the parent's mutex may have been held at the fork, and the
+parent's entry stays, since releasing it in the child would take that mutex."""
 
 
 class OpenSlideReader:
@@ -53,7 +51,9 @@ class OpenSlideReader:
         left, frac_x = _snap(window.left, self._downsamples[level])
         top, frac_y = _snap(window.top, self._downsamples[level])
         asked = Window(left, top, window.right - left, window.bottom - top)
-        rgb, failed = self._read_whole(level, asked)
+        rgb, failed = read_around_damage(partial(self._attempt, level), asked, self._tile(level))
+        if failed:
+            self._remember(level, failed)
         cropped = rgb[window.top - top :, window.left - left :]
         lost = (window.intersection(part) for part in failed)
         return Patch(cropped, (frac_x, frac_y), tuple(part for part in lost if part.area))
@@ -63,10 +63,12 @@ class OpenSlideReader:
         self._handle.close()
 
     def _open(self) -> "OpenSlide":
-        from openslide import OpenSlide
+        from openslide import OpenSlide, OpenSlideCache
 
         handle = OpenSlide(self._path)
-        handle.set_cache(shared_cache())
+        if os.getpid() not in _caches:
+            _caches.setdefault(os.getpid(), OpenSlideCache(CACHE_BYTES))
+        handle.set_cache(_caches[os.getpid()])
         return handle
 
     def _open_again(self) -> "OpenSlide":
@@ -75,16 +77,24 @@ class OpenSlideReader:
         except reader_errors() as error:
             raise unreadable(self._path, error) from error
 
-    def _read_whole(self, level: int, window: Window) -> tuple[Rgb, tuple[Window, ...]]:
+    def _attempt(self, level: int, part: Window) -> Rgb | None:
+        """Return a part's pixels, None where it holds a damaged tile."""
         from openslide import OpenSlideError
 
-        if not any(window.intersection(tile).area for tile in self._damaged.get(level, ())):
-            handle = self._handle
-            try:
-                return self._paint(handle, level, window), ()
-            except OpenSlideError:
-                self._replace(handle)
-        return self._read_damaged(level, window)
+        if any(part.intersection(tile).area for tile in self._damaged.get(level, ())):
+            return None
+        shared = self._handle
+        try:
+            return self._paint(shared, level, part)
+        except OpenSlideError:
+            self._replace(shared)
+        own = self._open_again()  # the shared handle may have failed of what another thread reads
+        try:
+            return self._paint(own, level, part)
+        except OpenSlideError:
+            return None
+        finally:
+            own.close()
 
     def _paint(self, handle: "OpenSlide", level: int, window: Window) -> Rgb:
         downsample = self._downsamples[level]
@@ -97,33 +107,9 @@ class OpenSlideReader:
             if self._handle is dead:
                 self._handle = self._open_again()
 
-    def _read_damaged(self, level: int, window: Window) -> tuple[Rgb, tuple[Window, ...]]:
-        """Return a window's pixels from handles of its own, so that other threads' reads do not fail with it."""
-        from openslide import OpenSlideError
-
-        tile = self._tile(level)
-        handle = self._open_again()
-
-        def attempt(part: Window) -> Rgb | None:
-            nonlocal handle
-            if _is_lost(part, self._damaged.get(level, set())):
-                return None
-            try:
-                return self._paint(handle, level, part)
-            except OpenSlideError:
-                handle.close()
-                handle = self._open_again()
-                return None
-
-        try:
-            rgb, failed = read_around_damage(attempt, window, tile)
-        finally:
-            handle.close()
-        self._remember(level, failed, tile)
-        return rgb, failed
-
-    def _remember(self, level: int, failed: tuple[Window, ...], tile: tuple[int, int]) -> None:
+    def _remember(self, level: int, failed: tuple[Window, ...]) -> None:
         """Note the tiles that failed, so that later reads go round them without losing a handle."""
+        tile = self._tile(level)
         with self._lock:
             known = set(self._damaged.get(level, ()))
             for part in failed:
@@ -138,9 +124,11 @@ class OpenSlideReader:
         return side("width", DEFAULT_TILE[0]), side("height", DEFAULT_TILE[1])
 
 
-def _is_lost(part: Window, damaged: set[Window]) -> bool:
-    """Return whether a part meets a damaged tile."""
-    return any(part.intersection(tile).area for tile in damaged)
+def library_version() -> str:
+    """Return the version of the OpenSlide library itself, which openslide-bin brings."""
+    import openslide
+
+    return str(openslide.__library_version__)
 
 
 def _snap(start: int, downsample: float) -> tuple[int, float]:

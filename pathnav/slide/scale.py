@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pathnav.errors import SlideError
-from pathnav.slide.ome import OmeScale, read_ome
-from pathnav.slide.properties import GENERIC, Properties, number
+from pathnav.slide.metadata import GENERIC, OmeScale, Properties, number, read_ome
 
 MPP_RANGE_UM = (0.05, 20.0)  # a 100x oil scan has 0.05-0.1; the 72 dpi of a careless TIFF writer would be 352.8
 MAGNIFICATIONS = (2.5, 10.0, 40.0)  # of a diagnostic tree, root to leaf (docs/protocol.md, section 1)

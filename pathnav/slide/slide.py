@@ -1,38 +1,36 @@
-"""An open slide: any box at any magnification, as uint8 RGB."""
+"""Open a slide with the reader that suits it, and see any box at any magnification as uint8 RGB."""
 
 import math
 import os
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
 from pathnav.errors import RoiError, SlideError
 from pathnav.geometry import Box
-from pathnav.slide.lanczos import Pair
-from pathnav.slide.metadata import SCALE_OPTIONS, SlideMetadata
-from pathnav.slide.reader import Reader, Rgb
+from pathnav.slide.files import check_complete, fingerprint, is_url
+from pathnav.slide.metadata import GENERIC, Properties
+from pathnav.slide.openslide_reader import OpenSlideReader
+from pathnav.slide.pixels import Pair, Rgb
+from pathnav.slide.reader import Reader, reader_errors, reason_of
 from pathnav.slide.sampling import LEVEL_TOLERANCE, Raster, choose_level, level_downsamples, sample
-from pathnav.slide.scale import UM_AT_1X
+from pathnav.slide.scale import SCALE_OPTIONS, UM_AT_1X, check_user_scale, find_scale
+from pathnav.slide.tiffslide_reader import TiffSlideReader
+from pathnav.slide.tile_decoder import decoder_for
+from pathnav.slide.tissue import TissueMask, find_tissue
 
-if TYPE_CHECKING:
-    from pathnav.slide.tissue import TissueMask
+READERS = ("openslide", "tiffslide")
 
 _inherited: list[dict[int, Reader]] = []  # readers of a parent process: closing them in the child could wait for ever
 
 
-@dataclass(frozen=True, slots=True)
-class SlideArguments:
-    """What a slide was opened with; also what it is pickled as."""
-
-    path: str
-    mpp: float | None = None
-    objective_power: float | None = None
-    reader: str | None = None
+Arguments = tuple[str, float | None, float | None, str | None]
+"""What a slide was opened with, in the order of `open_slide`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,27 +77,29 @@ class Slide:
     beyond it.
     """
 
-    def __init__(
-        self, arguments: SlideArguments, reader: Reader, reopen: Callable[[], Reader], metadata: SlideMetadata
-    ) -> None:
-        self._arguments, self._metadata = arguments, metadata
-        self._source = _ReaderOfThisProcess(arguments.path, reader, reopen)
-        self.path = arguments.path
+    def __init__(self, arguments: Arguments, reopen: Callable[[], Reader]) -> None:
+        self._arguments, self._reopen, self._is_closed = arguments, reopen, False
+        reader = reopen()
+        self._readers = {os.getpid(): reader}
+        self.path = arguments[0]
         self.reader = reader.name
         self.level_dimensions = reader.level_dimensions
         self.level_downsamples = level_downsamples(reader.level_dimensions)
         self.width, self.height = reader.level_dimensions[0]
-        self.bounds = metadata.bounds
-        self.format = metadata.format
-        self.warnings = metadata.warnings
-        self.is_phantom = metadata.is_phantom
-        self.objective_power = metadata.objective_power
-        self.mpp_source = metadata.mpp_source
+        known = Properties(reader.properties)
+        scale = find_scale(known, self.width, self.height, *arguments[1:3])
+        self.bounds, warnings = known.scanned(Box(0, 0, self.width, self.height))
+        self.format = known.format
+        self.warnings = scale.warnings + warnings
+        self.is_phantom = known.is_phantom
+        self.objective_power = scale.objective_power
+        self.mpp_source = scale.source
+        self._mpp_um = scale.mpp_um
 
     @property
     def has_mpp(self) -> bool:
         """Whether the slide has a physical scale."""
-        return self._metadata.mpp_um is not None
+        return self._mpp_um is not None
 
     @property
     def mpp_um(self) -> Pair:
@@ -108,9 +108,9 @@ class Slide:
         Raises:
             SlideError: If they are not known.
         """
-        if self._metadata.mpp_um is None:
+        if self._mpp_um is None:
             raise SlideError(f"{self.path} does not say how many micrometres a pixel is; give {SCALE_OPTIONS}")
-        return self._metadata.mpp_um
+        return self._mpp_um
 
     @property
     def native_magnification(self) -> float:
@@ -120,8 +120,6 @@ class Slide:
     @cached_property
     def fingerprint(self) -> str:
         """The content's name, the same for every copy of the slide."""
-        from pathnav.slide.fingerprint import fingerprint
-
         return fingerprint(self.path)
 
     def downsample(self, magnification: float) -> Pair:
@@ -149,8 +147,8 @@ class Slide:
         whole = _whole_pixels(box)
         raster = self._raster(whole, magnification, max_side_px)
         level = choose_level(self.level_downsamples, raster.step)
-        found = sample(self._source.get(), level, raster)
-        mpp = self._metadata.mpp_um
+        found = sample(self._reader_of_this_process(), level, raster)
+        mpp = self._mpp_um
         factor = 1 / math.sqrt(raster.step[0] * raster.step[1])
         return Reading(
             rgb=found.rgb,
@@ -171,10 +169,8 @@ class Slide:
         """Return a region (default: the scanned area) with at most so many pixels on its long side, as uint8 RGB."""
         return self.read(self.bounds if region is None else region, max_side_px=max_side_px)
 
-    def tissue_mask(self, region: Box | None = None, max_side_px: int = 1024) -> "TissueMask":
+    def tissue_mask(self, region: Box | None = None, max_side_px: int = 1024) -> TissueMask:
         """Return where a region (default: the scanned area) holds tissue, found on its overview."""
-        from pathnav.slide.tissue import find_tissue
-
         found = self.reading(self.bounds if region is None else region, max_side_px=max_side_px)
         height_px, width_px = found.rgb.shape[:2]
         scanned_rows = _inside(found.box.y, found.box.bottom, height_px, self.bounds.y, self.bounds.bottom)
@@ -183,7 +179,10 @@ class Slide:
 
     def close(self) -> None:
         """Release the file; reading afterwards raises SlideError. Closing twice does no harm."""
-        self._source.close()
+        self._is_closed = True
+        reader = self._readers.pop(os.getpid(), None)
+        if reader is not None:
+            reader.close()
 
     def __enter__(self) -> Self:
         return self
@@ -194,12 +193,20 @@ class Slide:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from pathnav.slide.open import reopen_slide
-
-        return reopen_slide, (self._arguments,)
+        return open_slide, self._arguments
 
     def __repr__(self) -> str:
         return f"Slide({self.path!r}, {self.width} x {self.height}, {len(self.level_dimensions)} levels, {self.reader})"
+
+    def _reader_of_this_process(self) -> Reader:
+        """Return the reader, opened anew after a fork: native handles keep mutexes and positions of their process."""
+        if self._is_closed:
+            raise SlideError(f"{self.path} has been closed; open it again")
+        pid = os.getpid()
+        if pid not in self._readers:
+            _inherited.append(dict(self._readers))
+            self._readers.setdefault(pid, self._reopen())
+        return self._readers[pid]
 
     def _raster(self, box: Box, magnification: float | None, max_side_px: int | None) -> Raster:
         if (magnification is None) == (max_side_px is None):
@@ -213,35 +220,81 @@ class Slide:
         return Raster(box, max(1, round(box.width / step[0])), max(1, round(box.height / step[1])))
 
 
-class _ReaderOfThisProcess:
-    """A reader that does not cross a fork: native handles keep mutexes and file positions of their own process."""
+def open_slide(
+    path: str | os.PathLike[str],
+    mpp: float | None = None,
+    objective_power: float | None = None,
+    reader: str | None = None,
+) -> Slide:
+    """Open a slide.
 
-    def __init__(self, path: str, reader: Reader, reopen: Callable[[], Reader]) -> None:
-        self._path, self._reopen = path, reopen
-        self._readers: dict[int, Reader] = {os.getpid(): reader}
-        self._is_closed = False
-        self._locks: dict[int, threading.Lock] = {}
+    Args:
+        path: The slide's file, or a URL that fsspec can open.
+        mpp: Micrometres per level-0 pixel; wins over what the file says.
+        objective_power: The objective's power; counts where the file has no micrometres per pixel.
+        reader: "openslide" or "tiffslide"; None tries OpenSlide first, TiffSlide where it refuses or sees fewer levels.
 
-    def get(self) -> Reader:
-        """Return this process's reader; opened on the first call after a fork."""
-        if self._is_closed:
-            raise SlideError(f"{self._path} has been closed; open it again")
-        pid = os.getpid()
-        reader = self._readers.get(pid)
-        if reader is not None:
-            return reader
-        with self._locks.setdefault(pid, threading.Lock()):
-            if pid not in self._readers:
-                _inherited.append(dict(self._readers))
-                self._readers[pid] = self._reopen()
-            return self._readers[pid]
+    Raises:
+        SlideError: If the file is missing, not a slide, damaged as a whole, or an argument is out of range.
+    """
+    where = _local(os.fspath(path))
+    if reader is not None and reader not in READERS:
+        raise SlideError(f"reader must be one of {', '.join(READERS)}, got {reader!r}")
+    check_user_scale(where, mpp, objective_power)
+    has_sub_images = check_complete(where)
+    return Slide((where, mpp, objective_power, reader), partial(_open_reader, where, reader, has_sub_images))
 
-    def close(self) -> None:
-        """Release this process's reader."""
-        self._is_closed = True
-        reader = self._readers.pop(os.getpid(), None)
-        if reader is not None:
-            reader.close()
+
+def _local(path: str) -> str:
+    """Return the local path of a file:// URL; anything else as it is."""
+    parts = urlsplit(path)
+    return unquote(parts.path) if parts.scheme == "file" and parts.netloc in ("", "localhost") else path
+
+
+def _open_reader(path: str, wanted: str | None, has_sub_images: bool) -> Reader:
+    if wanted == "tiffslide" or (wanted is None and is_url(path)):
+        return _attempt(path, [TiffSlideReader])
+    if wanted == "openslide":
+        return _attempt(path, [_fast_openslide])
+    return _attempt(path, [_complete_openslide if has_sub_images else _fast_openslide, TiffSlideReader])
+
+
+def _attempt(path: str, kinds: list[Callable[[str], Reader]]) -> Reader:
+    """Return the first reader that opens the file; otherwise raise with every reader's reason."""
+    reasons = []
+    for kind in kinds:
+        try:
+            return kind(path)
+        except SlideError:
+            raise
+        except reader_errors() as error:
+            reasons.append(reason_of(error))
+    raise SlideError(f"{path} cannot be opened as a slide: {'; '.join(dict.fromkeys(reasons))}")
+
+
+def _fast_openslide(path: str) -> Reader:
+    """Open a slide with OpenSlide, and decode its tiles directly where that is proved to give the same pixels."""
+    opened = OpenSlideReader(path)
+    decoder = decoder_for(path, opened)
+    if decoder is None:
+        return opened
+    opened.close()
+    return decoder
+
+
+def _complete_openslide(path: str) -> Reader:
+    """Open a slide with OpenSlide, or with TiffSlide where that sees more levels (those kept as sub-images)."""
+    opened = _fast_openslide(path)
+    if opened.properties.get("openslide.vendor") != GENERIC:
+        return opened
+    refusals: tuple[type[Exception], ...] = (SlideError, *reader_errors())
+    try:
+        other = TiffSlideReader(path)
+    except refusals:
+        return opened
+    better, worse = (other, opened) if len(other.level_dimensions) > len(opened.level_dimensions) else (opened, other)
+    worse.close()
+    return better
 
 
 def _whole_pixels(box: Box) -> Box:

@@ -10,25 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathnav.errors import SlideError
-from pathnav.slide.cache import decoded_tiles
+from pathnav.slide.pixels import WHITE, Rgb, Window, cut, white
 from pathnav.slide.reader import (
-    WHITE,
     LevelDimensions,
     Patch,
-    Rgb,
-    Window,
-    cut,
+    decoded_tiles,
     decoding_errors,
     read_around_damage,
     reader_errors,
     unreadable,
-    white,
 )
 
 DEFAULT_TILE = (256, 256)  # a striped file has no tiles: the finest part that is told apart when one fails
-KEPT_BYTES = (
-    8 * 1024 * 1024
-)  # windows that meet more than this in tiles are read as they are: they would empty the cache
+KEPT_BYTES = 8 * 1024 * 1024  # windows that meet more than this in tiles are read whole: they would empty the cache
 
 _numbers = itertools.count(-1, -1)  # names readers in the cache; those of direct decoders count upwards
 
@@ -69,7 +63,6 @@ class TiffSlideReader:
 
     def read(self, level: int, window: Window) -> Patch:
         """Return the pixels of a window that lies inside the level."""
-
         rgb, failed = self._from_tiles(level, window), tuple[Window, ...]()
         if rgb is None:
             rgb, failed = read_around_damage(lambda part: self._attempt(level, part), window, self._tile(level))
@@ -100,11 +93,17 @@ class TiffSlideReader:
 
         Returns: None where a tile is damaged, or where the tiles would fill the cache.
         """
-        tiles = _tiles(window, self._tile(level), self.level_dimensions[level])
+        (width, height), extent = self._tile(level), self.level_dimensions[level]
+        tiles = [
+            Window(part.left // width * width, part.top // height * height, width, height).intersection(
+                Window(0, 0, *extent)
+            )
+            for part in window.tiles((width, height))
+        ]
         if sum(tile.area for tile in tiles) * 3 > KEPT_BYTES:
             return None
         cache = decoded_tiles()
-        keys = {tile: (self._number, level, _place(tile, self.level_dimensions[level])) for tile in tiles}
+        keys = {tile: (self._number, level, tile.top * extent[0] + tile.left) for tile in tiles}
         found = {tile: cache.get(key) for tile, key in keys.items()}
         missing = [tile for tile, rgb in found.items() if rgb is None]
         if missing:
@@ -146,25 +145,10 @@ class TiffSlideReader:
         return absent.reshape(rows, columns) if absent.any() and absent.size == rows * columns else None
 
 
-def _tiles(window: Window, side: tuple[int, int], level: tuple[int, int]) -> list[Window]:
-    """Return the tiles that a window meets, cut at the level's edges."""
-    whole = Window(0, 0, *level)
-    return [
-        Window(left, top, *side).intersection(whole)
-        for top in range(window.top // side[1] * side[1], window.bottom, side[1])
-        for left in range(window.left // side[0] * side[0], window.right, side[0])
-    ]
-
-
 def _hull(windows: list[Window]) -> Window:
     """Return the smallest window that holds some."""
     left, top = min(each.left for each in windows), min(each.top for each in windows)
     return Window(left, top, max(each.right for each in windows) - left, max(each.bottom for each in windows) - top)
-
-
-def _place(tile: Window, level: tuple[int, int]) -> int:
-    """Return the number of a tile's first pixel in its level."""
-    return tile.top * level[0] + tile.left
 
 
 def _whiten(rgb: Rgb, window: Window, absent: NDArray[np.bool_], tile: tuple[int, int]) -> None:

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pathnav.slide.cache import decoded_tiles
 from pathnav.slide.openslide_reader import OpenSlideReader
-from pathnav.slide.reader import LevelDimensions, Patch, Rgb, Window, cut, reader_errors, unreadable, white
+from pathnav.slide.pixels import Rgb, Window, cut, white
+from pathnav.slide.reader import LevelDimensions, Patch, decoded_tiles, reader_errors, unreadable
 
 VENDORS = frozenset({"aperio", "generic-tiff"})  # others place tiles with overlaps or offsets of their own
 PROVED_TILES = 3  # of level 0, those with most bytes (not blank glass); 3 ms each

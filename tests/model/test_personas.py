@@ -23,7 +23,7 @@ from pathnav.model.stub_persona_rules import MistralOrder, NoLogprobs, SilentDro
 from pathnav.model.stub_personas import PERSONAS, persona_named
 from pathnav.model.stub_rules import BadRequest
 from pathnav.model.text_tools import text_messages
-from pathnav.slide.jpeg import encode_jpeg
+from pathnav.slide.pixels import encode_jpeg
 from support.commands import Command
 from support.painted_slide import TOOLS
 

@@ -11,7 +11,7 @@ from pathnav.model.reply import read_reply
 from pathnav.model.stub_answers import STUB_MODEL, Stub
 from pathnav.model.stub_rules import BadRequest
 from pathnav.model.yes_no import read_yes_no
-from pathnav.slide.jpeg import encode_jpeg
+from pathnav.slide.pixels import encode_jpeg
 
 DARK, PALE, WHITE = (90, 60, 140), (230, 170, 200), (255, 255, 255)
 

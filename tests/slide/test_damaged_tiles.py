@@ -13,7 +13,8 @@ from pathnav.errors import SlideError
 from pathnav.geometry import Box
 from pathnav.slide import open_slide
 from pathnav.slide.openslide_reader import OpenSlideReader
-from pathnav.slide.reader import Patch, Window, read_around_damage, white
+from pathnav.slide.pixels import Window
+from pathnav.slide.reader import Patch
 from pathnav.slide.tiffslide_reader import TiffSlideReader
 from pathnav.slide.tile_decoder import TileDecoder, decoder_for, is_proved
 from support.coordinates import layout, offsets, write_pyramid
@@ -142,16 +143,3 @@ def test_tiles_are_decoded_directly_only_where_they_equal_openslides(shared: Pat
     assert not is_proved(lying, opened, 0)
     for reader in (opened, decoder, lying):
         reader.close()
-
-
-def test_only_the_tile_at_fault_is_lost() -> None:
-    bad = Window(512, 256, 256, 256)
-    asked: list[Window] = []
-
-    def read(window: Window) -> np.ndarray | None:
-        asked.append(window)
-        return None if window.intersection(bad).area else white(window) // 2
-
-    rgb, failed = read_around_damage(read, Window(100, 50, 2000, 1000), (256, 256))
-    assert failed == (bad,) and len(asked) < 20
-    assert (rgb == 255).all(-1).sum() == bad.area

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pathnav.geometry import Box
 from pathnav.slide import Slide, open_slide
 from pathnav.slide.openslide_reader import OpenSlideReader
-from pathnav.slide.reader import Window
+from pathnav.slide.pixels import Window
 from pathnav.slide.sampling import choose_level, level_downsamples
 from support.coordinates import layout, offsets, write_pyramid
 

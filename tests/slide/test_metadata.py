@@ -6,22 +6,29 @@ import pytest
 
 from pathnav.errors import SlideError
 from pathnav.geometry import Box
-from pathnav.slide import MppSource, open_slide
-from pathnav.slide.metadata import SlideMetadata, read_metadata
-from pathnav.slide.properties import number
+from pathnav.slide import open_slide
+from pathnav.slide.metadata import Properties, number
+from pathnav.slide.scale import Scale, check_user_scale, find_scale
 
 WIDTH, HEIGHT = 2000, 1000
-APERIO = {"openslide.vendor": "aperio", "openslide.mpp-x": "0.25", "openslide.mpp-y": "0.25"}
+PLANE = Box(0, 0, WIDTH, HEIGHT)
+
+Raw = dict[str, str]
+
 GENERIC = {"openslide.vendor": "generic-tiff"}
 
 
-def read(
-    properties: dict[str, str | None], mpp: float | None = None, objective_power: float | None = None
-) -> SlideMetadata:
-    return read_metadata("a.svs", properties, WIDTH, HEIGHT, mpp=mpp, objective_power=objective_power)  # type: ignore[arg-type]
+def aperio(x: str | None = None, y: str | None = None, power: str | None = None) -> Raw:
+    """Return what OpenSlide says of an Aperio slide."""
+    said = {"vendor": "aperio", "mpp-x": x, "mpp-y": y, "objective-power": power}
+    return {f"openslide.{name}": text for name, text in said.items() if text is not None}
 
 
-def ome(pixels: str, more: str = "") -> dict[str, str | None]:
+def tags(unit: str, resolution: str) -> Raw:
+    return GENERIC | {"tiff.ResolutionUnit": unit, "tiff.XResolution": resolution, "tiff.YResolution": resolution}
+
+
+def ome(pixels: str, more: str = "") -> Raw:
     namespace = 'xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06"'
     return GENERIC | {"tiff.ImageDescription": f'<?xml version="1.0"?><OME {namespace}>{more}{pixels}</OME>'}
 
@@ -30,22 +37,80 @@ def pixels(attributes: str, width: int = WIDTH, height: int = HEIGHT) -> str:
     return f'<Image ID="Image:0"><Pixels SizeX="{width}" SizeY="{height}" {attributes}/></Image>'
 
 
-def only_warning(found: SlideMetadata) -> str:
-    assert len(found.warnings) == 1, found.warnings
-    return found.warnings[0]
+def scale(raw: Raw, mpp: float | None = None, power: float | None = None) -> Scale:
+    return find_scale(Properties(raw), WIDTH, HEIGHT, mpp, power)
 
 
-def test_vendor_mpp_is_taken_without_a_warning() -> None:
-    found = read(APERIO | {"openslide.objective-power": "40"})
-    assert (found.mpp_um, found.mpp_source, found.objective_power) == ((0.25, 0.25), MppSource.VENDOR, 40)
-    assert (found.format, found.bounds, found.warnings) == ("aperio", Box(0, 0, WIDTH, HEIGHT), ())
+HALF = 'PhysicalSizeX="0.5" PhysicalSizeY="0.5"'
+OBJECTIVE = '<Instrument ID="Instrument:0"><Objective ID="Objective:0" NominalMagnification="20.0"/></Instrument>'
+COMMA = {"tiffslide.vendor": "aperio", "tiffslide.mpp-x": "0,4990", "tiffslide.mpp-y": "0,4990"}
 
 
-def test_tiffslide_properties_mean_the_same_as_openslide_ones() -> None:
-    found = read(
-        {"tiffslide.vendor": "aperio", "tiffslide.mpp-x": 0.25, "tiffslide.mpp-y": 0.25, "tiffslide.bounds-x": None}
-    )  # type: ignore[dict-item]
-    assert (found.format, found.mpp_um, found.mpp_source) == ("aperio", (0.25, 0.25), MppSource.VENDOR)
+@pytest.mark.parametrize(
+    ("raw", "mpp_um", "source", "power", "warnings"),
+    [
+        (aperio("0.25", "0.25", "40"), (0.25, 0.25), "vendor", 40, []),
+        (COMMA, (0.499, 0.499), "vendor", None, []),
+        (aperio("0.25", "0.5"), (0.25, 0.5), "vendor", None, ["not square"]),
+        (aperio("0.25"), (0.25, 0.25), "vendor", None, ["along x only"]),
+        (aperio("0.5", "0.5", "40"), (0.5, 0.5), "vendor", 40, ["power 40 would mean 0.25 um per pixel"]),
+        (aperio("0.2208", "0.2208", "40"), (0.2208, 0.2208), "vendor", 40, []),
+        (aperio("0.4415", "0.4415", "20"), (0.4415, 0.4415), "vendor", 20, []),
+        (aperio("0", "0", "20"), (0.5, 0.5), "objective-power", 20, ["state 0 um per pixel", "power in the file, 20"]),
+        (aperio("about 0.5", "about 0.5"), None, None, None, ["'about 0.5'", "--mpp"]),
+        (aperio(power="0"), None, None, None, ["'0'", "--objective-power"]),
+        (tags("centimeter", "20000"), (0.5, 0.5), "tiff-tag", None, []),
+        (tags("INCH", "72"), None, None, None, ["352.8 um per pixel", "--mpp"]),
+        (tags("none", "1"), None, None, None, ["scale is unknown"]),
+        (ome(pixels('PhysicalSizeX="0.499" PhysicalSizeY="0.5"')), (0.499, 0.5), "ome-xml", None, []),
+        (ome(pixels('PhysicalSizeX="499" PhysicalSizeXUnit="nm"')), (0.499, 0.499), "ome-xml", None, ["along x only"]),
+        (ome(pixels(f'{HALF} PhysicalSizeXUnit="µm"')), (0.5, 0.5), "ome-xml", None, []),
+        (ome(pixels(HALF)) | tags("centimeter", "10000") | ome(pixels(HALF)), (0.5, 0.5), "ome-xml", None, []),
+        (ome(pixels('PhysicalSizeX="15"', 300, 200) + pixels(HALF)), (0.5, 0.5), "ome-xml", None, []),
+        (ome(pixels(""), OBJECTIVE), (0.5, 0.5), "objective-power", 20, ["power in the file, 20"]),
+        (ome(pixels('PhysicalSizeX="1" PhysicalSizeXUnit="pixel"')), None, None, None, ["no length", "--mpp"]),
+        (ome('<BinaryOnly MetadataFile="set.companion.ome"/>'), None, None, None, ["set.companion.ome", "--mpp"]),
+        (GENERIC | {"tiff.ImageDescription": "<OME><Image>"}, None, None, None, ["cannot be read", "--mpp"]),
+        (ome(pixels('PhysicalSizeX="half"')), None, None, None, ["'half'", "--mpp"]),
+    ],
+)
+def test_the_first_usable_scale_counts_and_what_is_odd_is_a_warning(
+    raw: Raw, mpp_um: tuple[float, float] | None, source: str | None, power: float | None, warnings: list[str]
+) -> None:
+    found = scale(raw)
+    assert found.mpp_um == (None if mpp_um is None else pytest.approx(mpp_um))
+    assert (found.source, found.objective_power) == (source, power)
+    assert len(found.warnings) == len(warnings), found.warnings
+    assert all(part in warning for part, warning in zip(warnings, found.warnings, strict=True)), found.warnings
+
+
+@pytest.mark.parametrize(
+    ("raw", "mpp", "power", "expected", "warnings"),
+    [
+        (aperio("0.25", "0.25"), 0.26, None, (0.26, "user"), []),
+        (aperio("0.25", "0.25"), 0.5, None, (0.5, "user"), ["0.5 differs by more than 20% from the 0.25"]),
+        (aperio(), None, 20, (0.5, "objective-power"), ["power given, 20"]),
+        (aperio("0.25", "0.25"), None, 20, (0.25, "vendor"), ["the mpp decides"]),
+        (aperio(power="40"), None, 20, (0.5, "objective-power"), ["differs from the file's, 40", "power given, 20"]),
+        (GENERIC, 0.05, None, (0.05, "user"), []),
+        (GENERIC, 20.0, None, (20.0, "user"), []),
+    ],
+)
+def test_what_the_user_gives_is_recorded_and_a_contradiction_is_warned_of(
+    raw: Raw, mpp: float | None, power: float | None, expected: tuple[float, str], warnings: list[str]
+) -> None:
+    found = scale(raw, mpp, power)
+    assert (found.mpp_um, found.source) == ((expected[0],) * 2, expected[1])
+    assert len(found.warnings) == len(warnings)
+    assert all(part in warning for part, warning in zip(warnings, found.warnings, strict=True))
+
+
+@pytest.mark.parametrize("number", [0.049, 200.1, 0.0, -1.0, float("nan"), float("inf")])
+def test_what_the_user_gives_out_of_range_is_refused_with_the_range_and_the_slide(number: float) -> None:
+    with pytest.raises(SlideError, match=r"--mpp must be in \[0.05, 20\], got .*a.svs"):
+        check_user_scale("a.svs", number, None)
+    with pytest.raises(SlideError, match=r"--objective-power must be in \[0.5, 200\], got .*a.svs"):
+        check_user_scale("a.svs", None, number)
 
 
 @pytest.mark.parametrize(
@@ -56,190 +121,29 @@ def test_numbers_are_read_with_a_decimal_point_or_comma(text: str, value: float 
     assert number(text) == value
 
 
-def test_decimal_comma_in_the_mpp_is_read() -> None:
-    found = read({"tiffslide.vendor": "aperio", "tiffslide.mpp-x": "0,4990", "tiffslide.mpp-y": "0,4990"})
-    assert found.mpp_um == (0.499, 0.499)
-
-
-def test_tiff_tags_give_the_mpp_of_a_generic_tiff() -> None:
-    tags = {"tiff.ResolutionUnit": "centimeter", "tiff.XResolution": "20000", "tiff.YResolution": "20000"}
-    found = read(GENERIC | tags)
-    assert (found.mpp_um, found.mpp_source, found.warnings) == ((0.5, 0.5), MppSource.TIFF_TAG, ())
-
-
-@pytest.mark.parametrize("unit", ["inch", "INCH"])
-def test_72_dpi_in_tiff_tags_is_rejected_with_a_warning_that_says_its_value(unit: str) -> None:
-    found = read(GENERIC | {"tiff.ResolutionUnit": unit, "tiff.XResolution": "72", "tiff.YResolution": "72"})
-    assert (found.mpp_um, found.mpp_source) == (None, None)
-    assert "352.8 um per pixel" in found.warnings[0]
-    assert "--mpp" in found.warnings[1]
-    assert "--objective-power" in found.warnings[1]
-
-
-def test_resolution_tags_without_a_unit_state_no_scale() -> None:
-    found = read(GENERIC | {"tiff.ResolutionUnit": "none", "tiff.XResolution": "1", "tiff.YResolution": "1"})
-    assert found.mpp_um is None
-    assert "scale is unknown" in only_warning(found)
-
-
-def test_unusable_vendor_mpp_falls_back_to_the_objective_power_and_says_both() -> None:
-    found = read({**APERIO, "openslide.mpp-x": "0", "openslide.mpp-y": "0", "openslide.objective-power": "20"})
-    assert (found.mpp_um, found.mpp_source) == ((0.5, 0.5), MppSource.OBJECTIVE_POWER)
-    assert "state 0 um per pixel" in found.warnings[0]
-    assert "taken from the objective power in the file, 20" in found.warnings[1]
-
-
-def test_mpp_that_is_no_number_is_quoted_in_the_warning() -> None:
-    found = read({**APERIO, "openslide.mpp-x": "about 0.5", "openslide.mpp-y": "about 0.5"})
-    assert "'about 0.5'" in found.warnings[0]
-    assert found.mpp_um is None
-
-
-def test_mpp_wins_over_a_contradicting_objective_power_with_a_warning() -> None:
-    found = read({**APERIO, "openslide.mpp-x": "0.5", "openslide.mpp-y": "0.5", "openslide.objective-power": "40"})
-    assert found.mpp_um == (0.5, 0.5)
-    assert "the objective power 40 would mean 0.25 um per pixel, but the mpp is 0.5" in only_warning(found)
-
-
-@pytest.mark.parametrize(("power", "mpp"), [("40", "0.2208"), ("40", "0.275"), ("20", "0.4415")])
-def test_usual_differences_between_power_and_mpp_are_no_contradiction(power: str, mpp: str) -> None:
-    found = read({**APERIO, "openslide.mpp-x": mpp, "openslide.mpp-y": mpp, "openslide.objective-power": power})
-    assert found.warnings == ()
-
-
-def test_each_axis_keeps_its_own_mpp_with_a_warning() -> None:
-    found = read({**APERIO, "openslide.mpp-y": "0.5"})
-    assert found.mpp_um == (0.25, 0.5)
-    assert "not square" in only_warning(found)
-
-
-def test_mpp_of_one_axis_is_used_for_both_with_a_warning() -> None:
-    found = read({**APERIO, "openslide.mpp-y": None})
-    assert found.mpp_um == (0.25, 0.25)
-    assert "along x only" in only_warning(found)
-
-
-def test_objective_power_that_no_microscope_has_is_ignored_with_a_warning() -> None:
-    found = read({"openslide.vendor": "aperio", "openslide.objective-power": "0"})
-    assert (found.objective_power, found.mpp_um) == (None, None)
-    assert "'0'" in found.warnings[0]
-
-
-def test_users_mpp_wins_and_is_recorded_as_the_users() -> None:
-    found = read(dict(APERIO), mpp=0.26)
-    assert (found.mpp_um, found.mpp_source, found.warnings) == ((0.26, 0.26), MppSource.USER, ())
-
-
-def test_users_mpp_that_differs_from_the_file_by_more_than_a_fifth_is_warned_of() -> None:
-    found = read(dict(APERIO), mpp=0.5)
-    assert (found.mpp_um, found.mpp_source) == ((0.5, 0.5), MppSource.USER)
-    assert "--mpp 0.5 differs by more than 20% from the 0.25 um that the file states (vendor)" in only_warning(found)
-
-
-def test_users_objective_power_gives_the_scale_where_the_file_has_none() -> None:
-    found = read({"openslide.vendor": "aperio"}, objective_power=20)
-    assert (found.mpp_um, found.mpp_source, found.objective_power) == ((0.5, 0.5), MppSource.OBJECTIVE_POWER, 20)
-    assert "taken from the objective power given, 20" in only_warning(found)
-
-
-def test_users_objective_power_does_not_replace_the_mpp_in_the_file() -> None:
-    found = read(dict(APERIO), objective_power=20)
-    assert (found.mpp_um, found.mpp_source, found.objective_power) == ((0.25, 0.25), MppSource.VENDOR, 20)
-    assert "the mpp decides" in only_warning(found)
-
-
-def test_users_objective_power_that_differs_from_the_file_is_warned_of() -> None:
-    found = read({"openslide.vendor": "aperio", "openslide.objective-power": "40"}, objective_power=20)
-    assert found.mpp_um == (0.5, 0.5)
-    assert "the objective power given, 20, differs from the file's, 40" in found.warnings[0]
-
-
-@pytest.mark.parametrize("mpp", [0.049, 20.1, 0.0, -1.0, float("nan"), float("inf")])
-def test_users_mpp_out_of_range_is_refused_with_the_range_and_the_value(mpp: float) -> None:
-    with pytest.raises(SlideError, match=r"--mpp must be in \[0.05, 20\], got .*; give .*a.svs"):
-        read(dict(APERIO), mpp=mpp)
-
-
-@pytest.mark.parametrize("power", [0.0, -20.0, 1000.0, float("nan")])
-def test_users_objective_power_out_of_range_is_refused(power: float) -> None:
-    with pytest.raises(SlideError, match=r"--objective-power must be in \[0.5, 200\], got "):
-        read(dict(APERIO), objective_power=power)
-
-
-@pytest.mark.parametrize("mpp", [0.05, 20.0])
-def test_ends_of_the_mpp_range_are_accepted(mpp: float) -> None:
-    assert read(dict(GENERIC), mpp=mpp).mpp_um == (mpp, mpp)
-
-
 @pytest.mark.parametrize(
-    ("attributes", "expected"),
+    ("x", "y", "width", "height", "expected", "warning"),
     [
-        ('PhysicalSizeX="0.499" PhysicalSizeY="0.5"', (0.499, 0.5)),
-        ('PhysicalSizeX="499" PhysicalSizeXUnit="nm" PhysicalSizeY="0.000499" PhysicalSizeYUnit="mm"', (0.499, 0.499)),
-        ('PhysicalSizeX="0.25" PhysicalSizeXUnit="µm" PhysicalSizeY="0.25" PhysicalSizeYUnit="µm"', (0.25, 0.25)),
+        ("100", "50", "900.5", "400", Box(100, 50, 901, 400), "smaller than the plane of 2000 x 1000"),
+        ("-5", "50", "5000", "5000", Box(0, 50, WIDTH, HEIGHT - 50), "smaller than the plane"),
+        ("0", "0", "2000", "1000", PLANE, None),
+        ("5000", "0", "10", "10", PLANE, "outside the plane"),
+        ("left", "0", "10", "10", PLANE, "whole plane"),
     ],
 )
-def test_ome_xml_gives_the_mpp_in_any_unit_of_length(attributes: str, expected: tuple[float, float]) -> None:
-    found = read(ome(pixels(attributes)))
-    assert found.mpp_um == pytest.approx(expected)
-    assert (found.mpp_source, found.format) == (MppSource.OME_XML, "ome-tiff")
+def test_bounds_are_the_scanned_area_in_whole_pixels_of_the_plane(
+    x: str, y: str, width: str, height: str, expected: Box, warning: str | None
+) -> None:
+    said = {"x": x, "y": y, "width": width, "height": height}
+    box, warnings = Properties({f"openslide.bounds-{side}": text for side, text in said.items()}).scanned(PLANE)
+    assert box == expected and len(warnings) == (warning is not None)
+    assert warning is None or warning in warnings[0]
 
 
-def test_ome_xml_image_of_the_slides_size_counts_not_the_first() -> None:
-    macro = pixels('PhysicalSizeX="15" PhysicalSizeY="15"', width=300, height=200)
-    assert read(ome(macro + pixels('PhysicalSizeX="0.5" PhysicalSizeY="0.5"'))).mpp_um == (0.5, 0.5)
-
-
-def test_ome_xml_wins_over_tiff_tags() -> None:
-    tags = {"tiff.ResolutionUnit": "centimeter", "tiff.XResolution": "10000", "tiff.YResolution": "10000"}
-    assert read(ome(pixels('PhysicalSizeX="0.5" PhysicalSizeY="0.5"')) | tags).mpp_um == (0.5, 0.5)
-
-
-def test_ome_xml_gives_the_objective_power() -> None:
-    objective = '<Instrument ID="Instrument:0"><Objective ID="Objective:0" NominalMagnification="20.0"/></Instrument>'
-    found = read(ome(pixels(""), objective))
-    assert (found.objective_power, found.mpp_um) == (20, (0.5, 0.5))
-
-
-@pytest.mark.parametrize(
-    ("properties", "reason"),
-    [
-        (ome(pixels('PhysicalSizeX="1" PhysicalSizeXUnit="pixel"')), "'pixel', which is no length"),
-        (ome('<BinaryOnly MetadataFile="set.companion.ome"/>'), "set.companion.ome"),
-        (GENERIC | {"tiff.ImageDescription": "<OME><Image>"}, "cannot be read"),
-        (ome(pixels('PhysicalSizeX="half" PhysicalSizeY="half"')), "'half'"),
-    ],
-)
-def test_unusable_ome_xml_is_a_warning_that_says_why(properties: dict[str, str | None], reason: str) -> None:
-    found = read(properties)
-    assert found.mpp_um is None
-    assert reason in found.warnings[0]
-
-
-def test_bounds_are_the_scanned_area_in_whole_pixels() -> None:
-    bounds = {"openslide.bounds-x": "100", "openslide.bounds-y": "50"}
-    found = read(APERIO | bounds | {"openslide.bounds-width": "900.5", "openslide.bounds-height": "400"})
-    assert found.bounds == Box(100, 50, 901, 400)
-    assert "smaller than the plane of 2000 x 1000" in only_warning(found)
-
-
-def test_bounds_are_cut_to_the_plane() -> None:
-    bounds = {"openslide.bounds-x": "-5", "openslide.bounds-y": "50"}
-    found = read(APERIO | bounds | {"openslide.bounds-width": "5000", "openslide.bounds-height": "5000"})
-    assert found.bounds == Box(0, 50, WIDTH, HEIGHT - 50)
-
-
-@pytest.mark.parametrize("x", ["5000", "left"])
-def test_unusable_bounds_are_a_warning_and_the_plane_counts(x: str) -> None:
-    bounds = {"openslide.bounds-x": x, "openslide.bounds-y": "0"}
-    found = read(APERIO | bounds | {"openslide.bounds-width": "10", "openslide.bounds-height": "10"})
-    assert found.bounds == Box(0, 0, WIDTH, HEIGHT)
-    assert "plane" in only_warning(found)
-
-
-def test_phantom_is_known_by_its_image_description() -> None:
-    assert read(APERIO | {"tiff.ImageDescription": "pathnav phantom, seed 7"}).is_phantom
-    assert not read(APERIO | {"tiff.ImageDescription": "Aperio Image Library"}).is_phantom
+def test_a_phantom_is_known_by_its_image_description_and_an_ome_tiff_by_its_xml() -> None:
+    assert Properties({"tiff.ImageDescription": "pathnav phantom, seed 7"}).is_phantom
+    assert not Properties({"tiff.ImageDescription": "Aperio Image Library"}).is_phantom
+    assert (Properties(ome(pixels(""))).format, Properties(aperio()).format) == ("ome-tiff", "aperio")
 
 
 @pytest.mark.parametrize("reader", ["openslide", "tiffslide"])
@@ -261,8 +165,3 @@ def test_real_files_have_the_same_scale_with_either_reader(
     with open_slide(shared / "slides" / name, reader=reader) as slide:
         assert (slide.mpp_um if slide.has_mpp else None) == (None if mpp is None else pytest.approx((mpp, mpp)))
         assert (slide.mpp_source, slide.objective_power) == (source, power)
-
-
-def test_mirax_bounds_are_read(shared: Path) -> None:
-    with open_slide(shared / "slides" / "mirax-sparse-bounds.mrxs") as slide:
-        assert slide.bounds == Box(2304, 1792, 2048, 2816)

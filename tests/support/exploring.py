@@ -11,7 +11,7 @@ import numpy as np
 
 from pathnav.explore import TileImage, TileScore, TileTree
 from pathnav.explore.vlm import VlmScorer
-from pathnav.slide.jpeg import encode_jpeg
+from pathnav.slide.pixels import encode_jpeg
 from support.asking import asking
 from support.chat_server import Answer, ChatServer, Request
 from support.commands import Bench

@@ -17,7 +17,7 @@ from PIL import Image
 
 from pathnav.explore import TileTree
 from pathnav.slide import Slide, TissueMask, open_slide
-from pathnav.slide.jpeg import encode_jpeg
+from pathnav.slide.pixels import encode_jpeg
 
 QUALITY = 90
 
