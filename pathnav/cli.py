@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except _PARSER_ERRORS as error:
         return _failed(_sentence(error), BAD_INPUT, debug)
     except PathnavError as error:
-        return _failed(str(error), BAD_INPUT, debug)
+        return _failed(error.with_remedy, BAD_INPUT, debug)
     except (KeyboardInterrupt, typer.Abort):
         return _failed(*stop_told(), debug)
     except BrokenPipeError:

@@ -102,7 +102,7 @@ OPTIONS = [
     words("model without url", "--model", "m", says="--model NAME and --base-url URL must be given together"),
     words("url without model", "--base-url", "http://127.0.0.1:9", says="must be given together"),
     words("tokens without model", "--max-tokens", 9, says="--max-tokens belongs to a chat endpoint"),
-    words("query without tree", "--query", "a1", says=("--query a1", "--tree")),
+    words("query without tree", "--query", "a1", says=("query a1", "--tree")),
     words("picture jpg", "--picture", "seen.jpg", says="expected a name that ends in .png, got 'seen.jpg'"),
     words("picture nowhere", "--picture", "no/seen.png", says="the folder no does not exist"),
     words("out of nothing", "--out", "", says=("'--out'", "expected the name of a folder, got an empty text")),
@@ -115,8 +115,8 @@ OPTIONS = [
 ]
 COMMANDS = [
     bare("no slide", "locate", says="missing argument 'SLIDE'"),
-    bare("no question", "locate", "SLIDE", says="--finding and --magnification must be given"),
-    bare("half a question", "locate", "SLIDE", "--finding", "x", says="--magnification must be given"),
+    bare("no question", "locate", "SLIDE", says=("--finding", "--magnification", "--tree")),
+    bare("half a question", "locate", "SLIDE", "--finding", "x", says="--magnification"),
     bare("tree without query", "locate", "SLIDE", "--tree", "TREE", says="name one with --query ID"),
     bare("tree missing", "locate", "SLIDE", "--tree", "no.json", "--query", "a1", says="no.json"),
     bare("tree is no tree", "locate", "SLIDE", "--tree", "agents.py", "--query", "a1", says="agents.py"),
@@ -124,7 +124,7 @@ COMMANDS = [
     bare(
         "tree and words",
         *("locate", "SLIDE", "--tree", "TREE", "--query", "a1", "--finding", "x"),
-        says="--finding cannot be given with --tree",
+        says="finding cannot be given with a tree",
     ),
     bare("command unknown", "locat", says=("no such command 'locat'", "locate")),
     bare("option before command", "--frobnicate", says=("no such option", "--frobnicate")),

@@ -152,7 +152,7 @@ def test_a_failing_endpoint_is_exit_1_with_the_json_and_the_way_on(pathnav: Comm
     assert said.code == 1
     assert printed(said.out)["outcome"] == "infra_error"
     assert "401" in said.sentences[-1]
-    assert said.sentences[-1].endswith("; mend the key first, then run the same command again")
+    assert said.sentences[-1].endswith("; check the key; run the same command again")
 
 
 def test_no_box_is_still_exit_0(pathnav: Command, bench: Bench) -> None:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathnav.commands.advice import way_on
 from pathnav.commands.anonymise import Anonymise, check_anonymise
 from pathnav.commands.console import DONE, INCOMPLETE, embeddings_line, emit, emit_json, json_alone, note
 from pathnav.commands.endpoint import AllowHosts, ApiKeyEnv, ApiKeyFile, EndpointOptions, MaxTokens, ProfileName
@@ -210,8 +209,7 @@ def _search(request: "ExploreRequest", geojson: Path | None, as_json: bool) -> i
         note(f"pathnav: warning: {line}")
     if found.result["outcome"] == "infra_error":
         again = "run the same command again" if found.out else "run it again, with --out DIR to keep the scores"
-        reason = found.result["reason"]
-        note(f"pathnav: the search did not come to its end: {reason}; {way_on(reason, again)}")
+        note(f"pathnav: the search did not come to its end: {found.result['reason']}; {again}")
         return INCOMPLETE
     return DONE
 

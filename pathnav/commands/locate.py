@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathnav.commands.advice import way_on
 from pathnav.commands.anonymise import Anonymise, check_anonymise
 from pathnav.commands.console import DONE, INCOMPLETE, embeddings_line, emit, emit_json, json_alone, note
 from pathnav.commands.endpoint import AllowHosts, ApiKeyEnv, ApiKeyFile, EndpointOptions, MaxTokens, ProfileName
@@ -164,7 +163,7 @@ def _ask(request: "Request", picture: Path | None, as_json: bool) -> int:
     if result["outcome"] == "infra_error":
         again = "run the same command again" if located.out else "run it again, with --out DIR to keep the record"
         lost = "the episode was stopped by a failure that is not the agent's"
-        note(f"pathnav: {lost}: {result['reason']}; {way_on(result['reason'], again)}")
+        note(f"pathnav: {lost}: {result['reason']}; {again}")
         return INCOMPLETE
     if result["reason"]:
         note(f"warning: the agent failed: {result['reason']}")

@@ -2,12 +2,12 @@
 
 import contextlib
 import json
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pathnav.commands.advice import Losses
 from pathnav.commands.anonymise import Anonymise, check_anonymise
 from pathnav.commands.console import DONE, INCOMPLETE, json_alone, note
 from pathnav.commands.endpoint import AllowHosts, ProfileName
@@ -122,13 +122,13 @@ def run(
     loaded = load_scenario(scenario, sets=given, cohort=cohort, model=model, base_url=base_url, prices=prices)
     folder = out or (Path(loaded.out) if loaded.out else DEFAULT_FOLDER / loaded.name)
     check_anonymise(folder, anonymise)
-    losses = Losses()
+    reasons: Counter[str] = Counter()
     with stoppable(folder), progress_shown(named=base_url is not None) as show:
 
         def on_progress(progress: "Progress") -> None:
             show(progress)
             if progress.latest is not None and progress.latest["outcome"] == "infra_error":
-                losses.add(progress.latest["reason"])
+                reasons[progress.latest["reason"]] += 1
 
         try:
             done = ScenarioRun(loaded, folder, manner).run(on_progress, note)
@@ -139,7 +139,7 @@ def run(
     print_report(make_report(folder), "json" if as_json else "text")
     if anonymise is not None:
         anonymise_run(folder, anonymise)
-    return _ended(done, losses)
+    return _ended(done, reasons)
 
 
 def _print_what_there_is(folder: Path) -> None:
@@ -150,7 +150,7 @@ def _print_what_there_is(folder: Path) -> None:
         print_report(make_report(folder), "json")
 
 
-def _ended(done: "Progress", losses: Losses) -> int:
+def _ended(done: "Progress", reasons: Counter[str]) -> int:
     """Say what is not done and how to go on, and return the exit code."""
     if done.elsewhere:
         note(f"pathnav: {_counted(done.elsewhere, done.units)} left to other processes, which are running them now")
@@ -162,7 +162,9 @@ def _ended(done: "Progress", losses: Losses) -> int:
         return DONE
     whose = "" if done.units == "searches" else " that are not the agents'"
     lost = f"{done.failed} of {done.planned} {done.units} were lost to failures{whose}"
-    note(f"pathnav: {losses.sentence(lost)}")
+    why = "".join(f": {reason}" for reason, _ in reasons.most_common(1))
+    further = f" (and {len(reasons) - 1} other reasons)" if len(reasons) > 1 else ""
+    note(f"pathnav: {lost}{why}{further}; the same command tries them again")
     return INCOMPLETE
 
 

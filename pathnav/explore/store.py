@@ -205,7 +205,9 @@ class ScoreStore:
                     self._connections[os.getpid()] = _connect(self.path)
                 yield self._connections[os.getpid()]
             except sqlite3.Error as error:
-                raise RecordError(f"{self.path} cannot be used as a store of scores: {error}") from error
+                raise RecordError(
+                    f"{self.path} cannot be used as a store of scores: {error}", remedy="mend it or move it away"
+                ) from error
 
     def _check_format(self, connection: sqlite3.Connection) -> None:
         with _transaction(connection):

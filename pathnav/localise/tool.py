@@ -116,7 +116,8 @@ def call_tool(
     except PathnavError:
         raise
     except Exception as error:
-        raise PluginError(f"tool {name!r} failed: {type(error).__name__}: {error}") from error
+        sentence = f"tool {name!r} failed: {type(error).__name__}: {error}"
+        raise PluginError(sentence, remedy="mend the tool") from error
 
 
 def refusal(sentence: str, parsed: bool = True) -> ToolReply:
