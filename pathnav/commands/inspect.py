@@ -4,7 +4,7 @@ from typing import Any
 
 import typer
 
-from pathnav.commands.console import emit, emit_json
+from pathnav.commands.console import tell
 from pathnav.commands.options import Json, Mpp, ObjectivePower, Reader, SlideArgument, slide_source
 
 
@@ -30,11 +30,7 @@ def inspect(
 
     with slide_source(slide, mpp, objective_power, reader).open() as opened:
         facts = describe(opened)
-    if as_json:
-        emit_json(facts)
-    else:
-        for line in _lines(facts):
-            emit(line)
+    tell(facts, _lines(facts), as_json)
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
