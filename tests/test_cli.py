@@ -16,7 +16,7 @@ from pathnav.report.load import load_run
 from pathnav.report.picture import draw_result
 from pathnav.run.case import SlideSource
 from pathnav.run.folder import RunFolder
-from support.chat_server import ChatServer, call, failure, say
+from support.chat_server import ChatServer, call
 from support.commands import Bench, Command
 
 ISSUE_KEYS = [
@@ -136,41 +136,11 @@ def test_options_reach_the_agent_and_its_key(pathnav: Command, bench: Bench) -> 
     assert (result.settings["guides"], result.settings["view_px"]) == (False, 256)
 
 
-def test_a_key_is_sent_and_stands_in_no_file(pathnav: Command, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MY_KEY", "sk-very-secret")
-    with ChatServer(lambda request: call("finish_and_report", REPORT)) as server:
-        url = ("--model", "m", "--base-url", server.base_url, "--api-key-env", "MY_KEY")
-        said = pathnav(*bench.words(*url, "--out", "kept", "--json"))
-        assert server.requests[0].headers["authorization"] == "Bearer sk-very-secret"
-    assert "sk-very-secret" not in said.out + said.err
-    assert all(b"sk-very-secret" not in path.read_bytes() for path in bench.files() if path.is_file())
-
-
-def test_a_failing_endpoint_is_exit_1_with_the_json_and_the_way_on(pathnav: Command, bench: Bench) -> None:
-    with ChatServer([say("hm"), failure(401, "no such key")]) as server:
-        said = pathnav(*bench.words("--model", "m", "--base-url", server.base_url, "--out", "kept", "--json"))
-    assert said.code == 1
-    assert printed(said.out)["outcome"] == "infra_error"
-    assert "401" in said.sentences[-1]
-    assert said.sentences[-1].endswith("; check the key; run the same command again")
-
-
 def test_no_box_is_still_exit_0(pathnav: Command, bench: Bench) -> None:
     said = pathnav(*bench.node("--agent", bench.agent("Fails"), "--json"))
     assert said.code == 0
     assert (printed(said.out)["outcome"], printed(said.out)["box"]) == ("no_report", None)
     assert "ZeroDivisionError: no tissue" in said.err
-
-
-def test_ctrl_c_is_exit_130(pathnav: Command, bench: Bench) -> None:
-    agent = bench.folder / "interrupted.py"
-    agent.write_text("class Interrupted:\n    def run(self, environment):\n        raise KeyboardInterrupt\n")
-    said = pathnav(*bench.words("--agent", f"{agent}:Interrupted", "--out", "kept"))
-    assert (said.code, said.out) == (130, "")
-    (sentence,) = said.sentences
-    assert sentence.startswith("pathnav: stopped by Ctrl-C")
-    (unfinished,) = load_run(bench.folder / "kept").unfinished
-    assert unfinished
 
 
 def test_the_picture_is_drawn(pathnav: Command, bench: Bench) -> None:

@@ -148,18 +148,3 @@ def test_the_text_is_a_table_with_its_sums(pathnav: Command, bench: Bench) -> No
     assert lines[-3].startswith("at most: ")
     assert lines[-2].startswith("cost:    ") and lines[-2].endswith(" USD at the prices of 2026-03-31")
     assert lines[-1].startswith("longest conversation: ")
-
-
-@pytest.mark.parametrize(
-    ("more", "expected"),
-    [
-        (("--prices", "none.yaml"), "price file "),
-        (("--set", "localise.jitter={sweep: []}"), "sweep must hold at least one value"),
-        (("--set", "out={sweep: [a, b]}"), "out: may not be swept"),
-    ],
-)
-def test_what_is_wrong_is_one_sentence(pathnav: Command, bench: Bench, more: tuple[object, ...], expected: str) -> None:
-    said = pathnav("plan", bench.scenario(), *more)
-    assert (said.code, said.out) == (2, "")
-    (line,) = said.sentences
-    assert expected in line
