@@ -224,14 +224,6 @@ def test_debug_shows_the_traceback_and_the_sentence(pathnav: Command, bench: Ben
     assert said.sentences[-1].startswith("pathnav: budget ")
 
 
-def test_one_damaged_tile_is_a_warning_with_its_share(pathnav: Command, shared: Path) -> None:
-    said = pathnav("inspect", shared / "slides" / "corrupt-one-tile-zeroed.svs", "--json")
-    facts = json.loads(said.out)
-    assert said.code == 0
-    assert 0 < facts["failed_share"] < 0.1
-    assert any("damaged" in warning and f"{facts['failed_share']:.2%}" in warning for warning in facts["warnings"])
-
-
 def test_one_damaged_tile_warns_an_episode_and_does_not_end_it(pathnav: Command, bench: Bench, shared: Path) -> None:
     slide = shared / "slides" / "corrupt-one-tile-zeroed.svs"
     said = pathnav("locate", slide, "--finding", "x", "--magnification", 10, "--agent", bench.agent("Whole"), "--json")

@@ -39,34 +39,25 @@ def stops(bench: Bench) -> Path:
     return path
 
 
-def printed(pathnav: Command, *arguments: object, code: int = 0) -> dict[str, Any]:
-    """Return the one JSON object on stdout."""
-    said = pathnav(*arguments, "--json")
-    assert said.code == code, said
-    (line,) = said.out.splitlines()
-    found: dict[str, Any] = json.loads(line)
-    return found
-
-
 @pytest.mark.parametrize("is_kept", [True, False])
 def test_a_stopped_search_prints_what_there_is(pathnav: Command, bench: Bench, stops: Path, is_kept: bool) -> None:
     out = ("--out", "kept") if is_kept else ()
     asked = Exploring(bench).plain("--scorer", f"{stops}:Scorer", *out)
-    found = printed(pathnav, *asked, code=130)
+    found = pathnav.json(*asked, code=130)
     assert (found["outcome"], found["levels"], found["calls_now"]) == ("interrupted", [], 3)
     assert [found[name] for name in UNKNOWN] == [None] * 4
     assert found["out"] == ("kept" if is_kept else None)
-    assert list(found) == list(printed(pathnav, *Exploring(bench).plain("--scorer", "random")))
+    assert list(found) == list(pathnav.json(*Exploring(bench).plain("--scorer", "random")))
 
 
 def test_a_stopped_question_prints_what_there_is(pathnav: Command, bench: Bench, stops: Path) -> None:
-    found = printed(pathnav, *bench.words("--agent", f"{stops}:Agent"), code=130)
+    found = pathnav.json(*bench.words("--agent", f"{stops}:Agent"), code=130)
     assert (found["outcome"], found["box"], found["iou"], found["rois_used"]) == ("interrupted", None, None, 1)
-    assert list(found) == list(printed(pathnav, *bench.words("--agent", "random")))
+    assert list(found) == list(pathnav.json(*bench.words("--agent", "random")))
 
 
 def test_a_stopped_run_prints_what_there_is(pathnav: Command, bench: Bench, stops: Path) -> None:
-    found = printed(pathnav, "run", bench.scenario(1, agents=[f"{stops}:Agent"]), "--out", "kept", code=130)
+    found = pathnav.json("run", bench.scenario(1, agents=[f"{stops}:Agent"]), "--out", "kept", code=130)
     assert found["format"] == "pathnav-report-1"
     assert found["episodes"]["planned"] == 2
     assert found["episodes"]["answered"] == 0
@@ -116,7 +107,7 @@ def test_failed_requests_are_counted_in_calls_now_and_in_the_ledger(pathnav: Com
     with ChatServer(answer) as server:
         address = ("--model", "any", "--base-url", server.base_url, "--concurrency", 1, "--schedule", "1,1,1")
         asked = Exploring(bench).plain(*address, "--out", "kept")
-        first = printed(pathnav, *asked, code=1)
+        first = pathnav.json(*asked, code=1)
         assert (first["outcome"], first["calls_now"]) == ("infra_error", answer.asked)
         failed = record(bench)["failed_calls"]
         assert 1 <= failed <= 2
@@ -129,7 +120,7 @@ def test_failed_requests_are_counted_in_calls_now_and_in_the_ledger(pathnav: Com
     assert last["calls"] == answer.asked - 2
     assert len(codes) == 2 - failed
     assert before < answer.asked
-    again = printed(pathnav, *asked)
+    again = pathnav.json(*asked)
     assert (again["calls"], again["calls_now"]) == (last["calls"], 0)
 
 
@@ -150,8 +141,8 @@ def test_prices_of_ones_own_reach_a_single_request(pathnav: Command, bench: Benc
     prices.write_text(f"format: pathnav-prices-1\ndate: 2026-11-01\n{models}\n")
     with ChatServer(lambda request: say("Yes 73")) as server:
         address = ("--model", "mine", "--base-url", server.base_url, "--prices", prices)
-        searched = printed(pathnav, *Exploring(bench).plain(*address, "--schedule", "1,1,1"))
-        located = printed(pathnav, *bench.words(*address))
+        searched = pathnav.json(*Exploring(bench).plain(*address, "--schedule", "1,1,1"))
+        located = pathnav.json(*bench.words(*address))
     for found in (searched, located):
         tokens = found["tokens"]
         assert found["cost_usd"] == pytest.approx(1e-6 * tokens["input"] + 2e-6 * tokens["output"])
