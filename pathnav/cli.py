@@ -29,7 +29,7 @@ from pathnav.commands import (
 from pathnav.commands.console import BAD_INPUT, DONE, INCOMPLETE, INTERRUPTED, emit, note
 from pathnav.commands.stopping import stop_told
 from pathnav.errors import PathnavError
-from pathnav.model.redact import masked
+from pathnav.records import masked
 
 DEBUG = "--debug"
 
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except _PARSER_ERRORS as error:
         return _failed(_sentence(error), BAD_INPUT, debug)
     except PathnavError as error:
-        return _failed(str(error), BAD_INPUT, debug)
+        return _failed(error.with_remedy, BAD_INPUT, debug)
     except (KeyboardInterrupt, typer.Abort):
         return _failed(*stop_told(), debug)
     except BrokenPipeError:

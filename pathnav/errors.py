@@ -15,12 +15,26 @@
     ├── RecordError       run folders and their files
     └── PluginError       agents, scorers and tools that cannot be used
 
-Each message is one sentence that says what was expected, what came, and what to do.
+Each message is one sentence that says what was expected and what came; what to do about it is the error's `remedy`.
 """
 
 
 class PathnavError(Exception):
-    """Raised when pathnav cannot do what was asked; the base of every error below."""
+    """Raised when pathnav cannot do what was asked; the base of every error below.
+
+    Args:
+        message: The sentence.
+        remedy: What to do, an option of the command line for instance; None where the sentence says it all.
+    """
+
+    def __init__(self, message: str, *, remedy: str | None = None) -> None:
+        super().__init__(message)
+        self.remedy = remedy
+
+    @property
+    def with_remedy(self) -> str:
+        """The sentence and the remedy as one, as the command line prints them."""
+        return f"{self}; {self.remedy}" if self.remedy else str(self)
 
 
 class ConfigError(PathnavError):

@@ -69,7 +69,8 @@ class Plugin:
         except Exception as error:
             self._check_types(given)
             how = f" with the options {given}" if given else ""
-            raise PluginError(f"{self.label} cannot be made{how}: {type(error).__name__}: {error}") from error
+            sentence = f"{self.label} cannot be made{how}: {type(error).__name__}: {error}"
+            raise PluginError(sentence, remedy=f"mend the {self.kind} or its options") from error
         self._check_types(given)  # only now: a class that looks itself knows better what to say
         return made
 

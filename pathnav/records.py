@@ -24,6 +24,7 @@ EVENT_FORMAT = "pathnav-event-1"
 EVENTS_FILE = "events.jsonl"
 OWNER_ONLY = 0o600
 SHORTEST_SECRET = 6
+_secrets: set[str] = set()
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 """What file systems without locks, as some network ones are, answer."""
 
@@ -37,20 +38,31 @@ class InUse(RecordError):
 
 
 def redacted(value: Any, secret: str | None) -> Any:
-    """Return JSON, or a text, with `[key]` wherever a text holds the secret.
+    """Return JSON, or a text, with `[key]` wherever a text holds the secret, or the secret as JSON writes it.
 
-    Args:
-        value: JSON types, tuples among them.
-        secret: An endpoint's key. None, or one of fewer than 6 characters, leaves all as it is: local servers take any
-            text for a key, such as `x`, and replacing that would tear words and hashes apart.
+    A key of fewer than 6 characters is none: local servers take any text, such as `x`, and replacing that would tear
+    words and hashes apart.
     """
     if secret is None or len(secret) < SHORTEST_SECRET:
         return value
     if isinstance(value, str):
-        return value.replace(secret, "[key]")
+        return value.replace(json.dumps(secret)[1:-1], "[key]").replace(secret, "[key]")
     if isinstance(value, Mapping):
         return {redacted(name, secret): redacted(item, secret) for name, item in value.items()}
     return [redacted(item, secret) for item in value] if isinstance(value, list | tuple) else value
+
+
+def remember(secret: str | None) -> None:
+    """Keep a key in mind, so that `masked` knows it."""
+    if secret is not None:
+        _secrets.add(secret)
+
+
+def masked(text: str) -> str:
+    """Return a text for the screen with `[key]` for every key that this process was given."""
+    for secret in sorted(_secrets, key=len, reverse=True):
+        text = str(redacted(text, secret))
+    return text
 
 
 def utc_now() -> datetime:

@@ -166,15 +166,6 @@ def test_an_endpoint_that_fails_on_the_way_is_told_and_writes_no_field(
     assert load_profile(str(profile)).key_fields == {}
 
 
-def test_tracing_variables_stop_the_doctor_before_it_asks(pathnav: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LANGCHAIN_TRACING_V2", "true")
-    with ChatServer([]) as server:
-        said = pathnav("doctor", "--base-url", server.base_url, "--model", "any")
-        assert not server.requests
-    assert said.code == 2
-    assert "LANGCHAIN_TRACING_V2 would send prompts" in "".join(said.sentences)
-
-
 def test_every_command_that_sends_prompts_is_stopped_by_tracing_variables(
     pathnav: Command, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

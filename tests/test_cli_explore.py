@@ -8,7 +8,6 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 import shapely
@@ -35,17 +34,8 @@ def exploring(bench: Bench) -> Exploring:
     return Exploring(bench)
 
 
-def printed(pathnav: Command, *arguments: object, code: int = 0) -> dict[str, Any]:
-    """Return the one JSON object on stdout."""
-    said = pathnav(*arguments, "--json")
-    assert said.code == code, said
-    (line,) = said.out.splitlines()
-    found: dict[str, Any] = json.loads(line)
-    return found
-
-
 def test_explore_prints_exactly_the_keys_of_its_format(pathnav: Command, exploring: Exploring) -> None:
-    found = printed(pathnav, *exploring.annotated("--scorer", "random"))
+    found = pathnav.json(*exploring.annotated("--scorer", "random"))
     assert list(found) == KEYS
     assert found["format"] == "pathnav-exploration-1"
     assert [list(level) for level in found["levels"]] == [LEVEL_KEYS] * 3
@@ -55,15 +45,13 @@ def test_explore_prints_exactly_the_keys_of_its_format(pathnav: Command, explori
 
 
 def test_without_an_annotation_nothing_is_measured(pathnav: Command, exploring: Exploring) -> None:
-    for level in printed(pathnav, *exploring.plain("--scorer", "random"))["levels"]:
+    for level in pathnav.json(*exploring.plain("--scorer", "random"))["levels"]:
         assert [level[key] for key in LEVEL_KEYS[6:]] == [None] * 7
         assert level["kept"] == len(level["kept_boxes"]) > 0
 
 
 def test_the_pixels_of_kept_boxes_nest(pathnav: Command, exploring: Exploring) -> None:
-    levels = printed(pathnav, *exploring.annotated("--scorer", exploring.scorer("Left"), "--schedule", "2,2,2"))[
-        "levels"
-    ]
+    levels = pathnav.json(*exploring.annotated("--scorer", exploring.scorer("Left"), "--schedule", "2,2,2"))["levels"]
     shapes = [shapely.box(x, y, x + w, y + h) for x, y, w, h in levels[1]["kept_boxes"]]
     for x, y, w, h in levels[2]["kept_boxes"]:
         assert sum(shape.covers(shapely.box(x, y, x + w, y + h)) for shape in shapes) == 1
@@ -72,19 +60,19 @@ def test_the_pixels_of_kept_boxes_nest(pathnav: Command, exploring: Exploring) -
 def test_another_schedule_over_known_tiles_asks_nothing(pathnav: Command, exploring: Exploring) -> None:
     out = exploring.bench.folder / "run"
     command = exploring.annotated("--scorer", exploring.scorer("Left"), "--out", out)
-    first = printed(pathnav, *command, "--schedule", "3,3,3")
-    second = printed(pathnav, *command, "--schedule", "3,2,1")
+    first = pathnav.json(*command, "--schedule", "3,3,3")
+    second = pathnav.json(*command, "--schedule", "3,2,1")
     assert first["calls_now"] == first["calls"] > 0
     assert (second["calls_now"], second["calls"] > 0) == (0, True)
-    again = printed(pathnav, *command, "--schedule", "3,3,3")
+    again = pathnav.json(*command, "--schedule", "3,3,3")
     assert again["calls_now"] == 0
     assert {**again, "calls_now": first["calls_now"]} == first
 
 
 def test_an_option_that_a_scorer_does_not_declare_is_another_scorer(pathnav: Command, exploring: Exploring) -> None:
     command = exploring.plain("--scorer", exploring.scorer("Left"), "--out", exploring.bench.folder / "run")
-    assert printed(pathnav, *command)["calls_now"] > 0
-    assert printed(pathnav, *command, "--scorer-option", "sleep_s=0.0001")["calls_now"] > 0
+    assert pathnav.json(*command)["calls_now"] > 0
+    assert pathnav.json(*command, "--scorer-option", "sleep_s=0.0001")["calls_now"] > 0
 
 
 def test_a_rerun_gives_the_same_bytes_apart_from_times(pathnav: Command, exploring: Exploring) -> None:
@@ -112,19 +100,19 @@ def test_killed_and_continued_no_stored_tile_is_scored_again(exploring: Explorin
             time.sleep(0.005)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-    found = printed(pathnav, *command)
+    found = pathnav.json(*command)
     asked = Counter(notes.read_text().splitlines())
     assert found["outcome"] == "finished"
     assert found["calls"] == len(asked)
     assert 0 < found["calls_now"] < found["calls"]
     assert sum(asked.values()) - len(asked) <= 3, "at most the tile in flight at each kill"
-    alone = printed(pathnav, *exploring.annotated("--scorer", exploring.scorer("Left")))
+    alone = pathnav.json(*exploring.annotated("--scorer", exploring.scorer("Left")))
     assert [level["kept_boxes"] for level in alone["levels"]] == [level["kept_boxes"] for level in found["levels"]]
 
 
 def test_kept_tiles_are_written_for_qupath(pathnav: Command, exploring: Exploring) -> None:
     path = exploring.bench.folder / "kept.geojson"
-    found = printed(pathnav, *exploring.annotated("--scorer", "random", "--geojson", path))
+    found = pathnav.json(*exploring.annotated("--scorer", "random", "--geojson", path))
     features = json.loads(path.read_text())["features"]
     by_id = {feature["id"]: feature for feature in features}
     assert len(by_id) == len(features) == sum(level["kept"] for level in found["levels"])
@@ -150,7 +138,7 @@ def test_a_scorer_that_fails_at_once_is_bad_input(pathnav: Command, exploring: E
 
 
 def test_no_plug_in_is_handed_the_truth(pathnav: Command, exploring: Exploring) -> None:
-    assert printed(pathnav, *exploring.annotated("--scorer", exploring.scorer("OracleScorer")))["outcome"] == "finished"
+    assert pathnav.json(*exploring.annotated("--scorer", exploring.scorer("OracleScorer")))["outcome"] == "finished"
 
 
 def test_the_text_is_a_table_that_a_reader_can_follow(pathnav: Command, exploring: Exploring) -> None:
@@ -197,7 +185,7 @@ def test_coordinates_may_count_from_the_scanned_area(pathnav: Command, shared: P
         path = write_annotation(tmp_path / f"{name}.geojson", polygon(corner[0] + 300, corner[1] + 300, 600, 600))
         drawn = tmp_path / f"{name}.kept.geojson"
         arguments = ("explore", slide, "--annotation", path, "--scorer", "oracle", "--tile-px", 64, "--geojson", drawn)
-        found = printed(pathnav, *arguments, *more)
+        found = pathnav.json(*arguments, *more)
         first = json.loads(drawn.read_text())["features"][0]["geometry"]["coordinates"][0][0]
         kept[name] = (
             [level["kept_positives"] for level in found["levels"]],

@@ -1,8 +1,6 @@
 """`pathnav plan`: what is told before anything is spent, and that nothing is."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -12,14 +10,6 @@ from support.commands import Bench, Command
 
 REPORT = {"conclusion": "here", "bbox": [600, 600, 100, 100], "confidence": 0.7}
 ENDPOINT = ("--model", "gpt-4.1", "--base-url", "http://127.0.0.1:9/v1")
-
-
-def planned(pathnav: Command, *arguments: object) -> dict[str, Any]:
-    said = pathnav("plan", *arguments, "--json")
-    assert said.code == 0, said.err
-    (line,) = said.out.splitlines()
-    found: dict[str, Any] = json.loads(line)
-    return found
 
 
 def explored(bench: Bench) -> Path:
@@ -49,7 +39,7 @@ def test_a_plan_needs_no_key(pathnav: Command, bench: Bench, monkeypatch: pytest
 
 
 def test_a_plan_in_json_has_the_keys_of_its_format(pathnav: Command, bench: Bench) -> None:
-    found = planned(pathnav, explored(bench), *ENDPOINT)
+    found = pathnav.json("plan", explored(bench), *ENDPOINT)
     assert list(found) == [
         *("format", "pathnav", "name", "out", "prices_date", "axes", "combinations", "rows", "planned", "done"),
         *("left", "at_most", "warnings"),
@@ -75,7 +65,7 @@ def test_every_combination_is_told_with_what_it_adds(pathnav: Command, bench: Be
     scenario = bench.scenario(
         slides=1, agents=["vlm", "random"], magnifications=[40], budget={"sweep": ["tight", "base"]}
     )
-    found = planned(pathnav, scenario, *ENDPOINT, *sets)
+    found = pathnav.json("plan", scenario, *ENDPOINT, *sets)
     assert [(one["name"], one["combines"]) for one in found["axes"]] == [
         ("decoding.temperature", True),
         ("localise.jitter", True),
@@ -99,11 +89,11 @@ def test_what_is_done_is_not_counted_again(pathnav: Command, bench: Bench) -> No
     with ChatServer(lambda request: call("finish_and_report", REPORT)) as server:
         endpoint = ("--model", "m", "--base-url", server.base_url, "--out", "kept")
         assert pathnav("run", scenario, *endpoint).code == 0
-    found = planned(pathnav, scenario, *endpoint)
+    found = pathnav.json("plan", scenario, *endpoint)
     assert (found["planned"], found["done"], found["left"]) == (4, 4, 0)
     nothing = {"rois": 0, "tiles": 0, "calls": 0, "tokens": {"input": 0, "output": 0}, "cost_usd": 0.0, "unknown": []}
     assert found["at_most"] == nothing
-    more = planned(pathnav, scenario, *endpoint, "--set", "localise.budget={sweep: [base, tight]}")
+    more = pathnav.json("plan", scenario, *endpoint, "--set", "localise.budget={sweep: [base, tight]}")
     assert (more["planned"], more["done"]) == (8, 4)
 
 
@@ -112,9 +102,9 @@ def test_prices_of_ones_own_take_the_place_of_pathnavs(pathnav: Command, bench: 
     own = bench.folder / "prices.yaml"
     own.write_text("format: pathnav-prices-1\ndate: 2026-09-01\nmodels: {mine: {input: 1, output: 0}}\n")
     mine = ("--model", "mine", *ENDPOINT[2:])
-    unknown = planned(pathnav, scenario, *mine)
+    unknown = pathnav.json("plan", scenario, *mine)
     assert (unknown["at_most"]["cost_usd"], unknown["at_most"]["unknown"]) == (None, ["no price for mine"])
-    found = planned(pathnav, scenario, *mine, "--prices", "prices.yaml")
+    found = pathnav.json("plan", scenario, *mine, "--prices", "prices.yaml")
     assert found["prices_date"] == "2026-09-01"
     assert found["at_most"]["cost_usd"] == pytest.approx(found["at_most"]["tokens"]["input"] / 1e6)
     assert "cost:    unknown (no price for mine)" in pathnav("plan", scenario, *mine).out
@@ -132,7 +122,7 @@ def test_a_conversation_longer_than_the_context_is_warned_of(pathnav: Command, b
 
 def test_two_agents_of_one_name_are_told_apart(pathnav: Command, bench: Bench) -> None:
     scenario = bench.scenario(slides=1, agents=[{"vlm": {"guides": True}}, {"vlm": {"guides": False}}, "random"])
-    names = [row["name"] for row in planned(pathnav, scenario, *ENDPOINT)["rows"]]
+    names = [row["name"] for row in pathnav.json("plan", scenario, *ENDPOINT)["rows"]]
     assert names == ["vlm(guides=True)", "vlm(guides=False)", "random"]
 
 
@@ -148,18 +138,3 @@ def test_the_text_is_a_table_with_its_sums(pathnav: Command, bench: Bench) -> No
     assert lines[-3].startswith("at most: ")
     assert lines[-2].startswith("cost:    ") and lines[-2].endswith(" USD at the prices of 2026-03-31")
     assert lines[-1].startswith("longest conversation: ")
-
-
-@pytest.mark.parametrize(
-    ("more", "expected"),
-    [
-        (("--prices", "none.yaml"), "price file "),
-        (("--set", "localise.jitter={sweep: []}"), "sweep must hold at least one value"),
-        (("--set", "out={sweep: [a, b]}"), "out: may not be swept"),
-    ],
-)
-def test_what_is_wrong_is_one_sentence(pathnav: Command, bench: Bench, more: tuple[object, ...], expected: str) -> None:
-    said = pathnav("plan", bench.scenario(), *more)
-    assert (said.code, said.out) == (2, "")
-    (line,) = said.sentences
-    assert expected in line

@@ -39,34 +39,25 @@ def stops(bench: Bench) -> Path:
     return path
 
 
-def printed(pathnav: Command, *arguments: object, code: int = 0) -> dict[str, Any]:
-    """Return the one JSON object on stdout."""
-    said = pathnav(*arguments, "--json")
-    assert said.code == code, said
-    (line,) = said.out.splitlines()
-    found: dict[str, Any] = json.loads(line)
-    return found
-
-
 @pytest.mark.parametrize("is_kept", [True, False])
 def test_a_stopped_search_prints_what_there_is(pathnav: Command, bench: Bench, stops: Path, is_kept: bool) -> None:
     out = ("--out", "kept") if is_kept else ()
     asked = Exploring(bench).plain("--scorer", f"{stops}:Scorer", *out)
-    found = printed(pathnav, *asked, code=130)
+    found = pathnav.json(*asked, code=130)
     assert (found["outcome"], found["levels"], found["calls_now"]) == ("interrupted", [], 3)
     assert [found[name] for name in UNKNOWN] == [None] * 4
     assert found["out"] == ("kept" if is_kept else None)
-    assert list(found) == list(printed(pathnav, *Exploring(bench).plain("--scorer", "random")))
+    assert list(found) == list(pathnav.json(*Exploring(bench).plain("--scorer", "random")))
 
 
 def test_a_stopped_question_prints_what_there_is(pathnav: Command, bench: Bench, stops: Path) -> None:
-    found = printed(pathnav, *bench.words("--agent", f"{stops}:Agent"), code=130)
+    found = pathnav.json(*bench.words("--agent", f"{stops}:Agent"), code=130)
     assert (found["outcome"], found["box"], found["iou"], found["rois_used"]) == ("interrupted", None, None, 1)
-    assert list(found) == list(printed(pathnav, *bench.words("--agent", "random")))
+    assert list(found) == list(pathnav.json(*bench.words("--agent", "random")))
 
 
 def test_a_stopped_run_prints_what_there_is(pathnav: Command, bench: Bench, stops: Path) -> None:
-    found = printed(pathnav, "run", bench.scenario(1, agents=[f"{stops}:Agent"]), "--out", "kept", code=130)
+    found = pathnav.json("run", bench.scenario(1, agents=[f"{stops}:Agent"]), "--out", "kept", code=130)
     assert found["format"] == "pathnav-report-1"
     assert found["episodes"]["planned"] == 2
     assert found["episodes"]["answered"] == 0
@@ -88,17 +79,14 @@ def test_after_ctrl_c_it_is_told_whether_anything_is_kept(
         "explore": Exploring(bench).plain("--scorer", f"{stops}:Scorer"),
     }[command]
     said = pathnav(*asked)
-    assert (said.code, said.sentences[-1].partition(" with which")[0]) == (
-        130,
-        "pathnav: stopped by Ctrl-C; nothing is kept without --out DIR,",
-    )
+    assert said.code == 130 and "Ctrl-C" in said.sentences[-1] and "--out DIR" in said.sentences[-1]
     kept = pathnav(*asked, "--out", "kept")
-    assert "its run folder keeps what was done, and the same command goes on" in kept.sentences[-1]
+    assert "the same command goes on" in kept.sentences[-1]
     early = bench.folder / "early.py"
     early.write_text("raise KeyboardInterrupt\n", encoding="utf-8")
     plain = {"locate": bench.words("--agent"), "explore": Exploring(bench).plain("--scorer")}[command]
     said = pathnav(*plain, f"{early}:Any", "--out", "new")
-    assert said.sentences[-1] == "pathnav: stopped by Ctrl-C; nothing was done yet"
+    assert "nothing was done yet" in said.sentences[-1]
 
 
 class Failing:
@@ -119,7 +107,7 @@ def test_failed_requests_are_counted_in_calls_now_and_in_the_ledger(pathnav: Com
     with ChatServer(answer) as server:
         address = ("--model", "any", "--base-url", server.base_url, "--concurrency", 1, "--schedule", "1,1,1")
         asked = Exploring(bench).plain(*address, "--out", "kept")
-        first = printed(pathnav, *asked, code=1)
+        first = pathnav.json(*asked, code=1)
         assert (first["outcome"], first["calls_now"]) == ("infra_error", answer.asked)
         failed = record(bench)["failed_calls"]
         assert 1 <= failed <= 2
@@ -132,7 +120,7 @@ def test_failed_requests_are_counted_in_calls_now_and_in_the_ledger(pathnav: Com
     assert last["calls"] == answer.asked - 2
     assert len(codes) == 2 - failed
     assert before < answer.asked
-    again = printed(pathnav, *asked)
+    again = pathnav.json(*asked)
     assert (again["calls"], again["calls_now"]) == (last["calls"], 0)
 
 
@@ -153,8 +141,8 @@ def test_prices_of_ones_own_reach_a_single_request(pathnav: Command, bench: Benc
     prices.write_text(f"format: pathnav-prices-1\ndate: 2026-11-01\n{models}\n")
     with ChatServer(lambda request: say("Yes 73")) as server:
         address = ("--model", "mine", "--base-url", server.base_url, "--prices", prices)
-        searched = printed(pathnav, *Exploring(bench).plain(*address, "--schedule", "1,1,1"))
-        located = printed(pathnav, *bench.words(*address))
+        searched = pathnav.json(*Exploring(bench).plain(*address, "--schedule", "1,1,1"))
+        located = pathnav.json(*bench.words(*address))
     for found in (searched, located):
         tokens = found["tokens"]
         assert found["cost_usd"] == pytest.approx(1e-6 * tokens["input"] + 2e-6 * tokens["output"])
@@ -171,35 +159,3 @@ def test_a_single_request_is_copied_without_names(pathnav: Command, bench: Bench
     assert len(texts) >= 2
     assert not any("a.tif" in text for text in texts)
     assert pathnav("report", "plain").code == 0
-
-
-@pytest.mark.parametrize(
-    ("more", "says"),
-    [
-        (("--anonymise", "plain"), "--anonymise copies a run folder: give --out DIR too"),
-        (("--anonymise", ".", "--out", "kept"), "the copy . exists and is not an empty folder; name another --anonym"),
-        (("--anonymise", "kept/plain", "--out", "kept"), "lies inside of the run folder kept"),
-        (("--prices", "no.yaml"), "no.yaml"),
-    ],
-)
-@pytest.mark.parametrize("command", ["locate", "explore"])
-def test_a_copy_or_prices_that_cannot_be_had_are_refused_before_anything_is_written(
-    pathnav: Command, bench: Bench, command: str, more: tuple[str, ...], says: str
-) -> None:
-    asked = {
-        "locate": bench.words("--agent", "random"),
-        "explore": Exploring(bench).plain("--scorer", "random"),
-    }[command]
-    before = bench.files()
-    said = pathnav(*asked, *more)
-    assert (said.code, said.out) == (2, "")
-    assert says in said.sentences[-1]
-    assert bench.files() == before
-
-
-def test_a_place_for_the_copy_of_a_run_is_looked_at_before_the_run(pathnav: Command, bench: Bench) -> None:
-    scenario, before = bench.scenario(1), bench.files()
-    said = pathnav("run", scenario, "--out", "kept", "--anonymise", bench.folder)
-    assert said.code == 2
-    assert "name another --anonymise" in said.sentences[-1]
-    assert bench.files() == before

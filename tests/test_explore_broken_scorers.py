@@ -267,6 +267,6 @@ def test_in_a_scenario_the_other_searches_go_on(pathnav: Command, exploring: Exp
         "Raises": "infra_error",
         "random": "finished",
     }
-    assert records["Numbers"]["reason"].endswith("must give a TileScore for each tile, got float")
+    assert "got float" in records["Numbers"]["reason"]
     assert str(exploring.bench.folder / "mine.py") in records["Raises"]["reason"]
     assert stored(out, "Numbers") == stored(out, "Raises") == 0

@@ -15,7 +15,7 @@ def exploring(bench: Bench) -> Exploring:
 
 
 WRONG: list[tuple[tuple[object, ...], str]] = [
-    (("--scorer", "oracle"), "the oracle needs a slide with a tumour annotation: give --annotation"),
+    (("--scorer", "oracle"), "the oracle needs a slide with a tumour annotation; give --annotation"),
     (("--scorer", "randm"), "did you mean random"),
     (("--scorer", "random", "--schedule", "6,3"), "a K for each of 2.5x, 10x and 40x"),
     (("--scorer", "random", "--schedule", "6,0,2"), "whole numbers of at least 1"),

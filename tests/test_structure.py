@@ -1,6 +1,7 @@
 """The house rules of CONTRIBUTING.md, held true by reading the source."""
 
 import ast
+import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ PLUGINS = source_files("baselines", "tools", "scenarios")
 SHIPPED = [*CORE, *PLUGINS]
 
 LEFT_TO_RIGHT = (
-    {"errors", "geometry", "plugins", "plugin_options"},
+    {"_lazy", "errors", "geometry", "plugins", "plugin_options"},
     {"slide"},
     {"cohort"},
     {"model"},
@@ -81,6 +82,12 @@ def test_rooms_import_only_what_stands_left_of_them() -> None:
 
 def test_importing_pathnav_imports_no_room() -> None:
     assert not [module for _, module in imported_modules(Path("pathnav/__init__.py")) if module.startswith("pathnav")]
+
+
+@pytest.mark.parametrize("room", sorted({path.parts[1] for path in CORE if len(path.parts) == 3}))
+def test_what_a_room_exports_is_there(room: str) -> None:
+    package = importlib.import_module(f"pathnav.{room}")
+    assert not [name for name in getattr(package, "__all__", ()) if not hasattr(package, name)]
 
 
 def test_every_room_has_its_place() -> None:

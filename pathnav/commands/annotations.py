@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathnav.commands.console import emit, emit_json
+from pathnav.commands.console import tell
 from pathnav.commands.options import Json
 
 
@@ -31,11 +31,7 @@ def annotations(
     from pathnav.cohort.annotations import describe_annotation
 
     facts = describe_annotation(file)
-    if as_json:
-        emit_json(facts)
-    else:
-        for line in _lines(facts):
-            emit(line)
+    tell(facts, _lines(facts), as_json)
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:

@@ -1,20 +1,15 @@
 """`pathnav anonymise`: a copy of a run folder without names, for a reviewer."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from pathnav.commands.console import emit, note
-from pathnav.commands.options import a_folder
+from pathnav.commands.options import folder_option
 from pathnav.errors import ConfigError
-
-Anonymise = Annotated[
-    Path | None,
-    typer.Option(
-        "--anonymise", metavar="DIR", help="Also copy the run to DIR without names of slides, paths and users."
-    ),
-]
 
 
 def register(app: typer.Typer) -> None:
@@ -24,7 +19,7 @@ def register(app: typer.Typer) -> None:
 
 def anonymise(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run folder.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", parser=a_folder, help="Where the copy goes.")],
+    out: Annotated[Path, folder_option("Where the copy goes.")],
     images: Annotated[
         bool, typer.Option("--images/--no-images", help="Whether the images that a model saw come along. Default: yes.")
     ] = True,
@@ -45,8 +40,9 @@ def anonymise(
         note(f"warning: {made.left_out} images were left out: they are no bare JPEG, or not what their name says")
 
 
-def check_anonymise(run: Path | None, copy: Path | None) -> None:
-    """Refuse a copy that cannot be made once the run is over, before it begins.
+@contextmanager
+def anonymised(run: Path | None, copy: Path | None) -> Iterator[None]:
+    """Copy a run folder at the end of a block; refuse before it what cannot be copied then.
 
     Args:
         run: The run folder; None where none is kept.
@@ -56,9 +52,12 @@ def check_anonymise(run: Path | None, copy: Path | None) -> None:
         ConfigError: If there is nothing to copy, or the place is not free.
     """
     if copy is None:
+        yield
         return
     if run is None:
         raise ConfigError("--anonymise copies a run folder: give --out DIR too")
-    from pathnav.run.anonymise import check_copy
+    from pathnav.run.anonymise import anonymise_run, check_copy
 
     check_copy(run, copy, "--anonymise")
+    yield
+    anonymise_run(run, copy)

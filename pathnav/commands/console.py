@@ -4,7 +4,7 @@ import contextlib
 import functools
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TextIO, TypeVar
 
 Parameters = ParamSpec("Parameters")
@@ -51,6 +51,15 @@ def emit(text: str) -> None:
 def emit_json(document: Mapping[str, Any]) -> None:
     """Write the one JSON object of a command to stdout."""
     emit(json.dumps(document, ensure_ascii=False, allow_nan=False))
+
+
+def tell(document: Mapping[str, Any], lines: Iterable[str], as_json: bool) -> None:
+    """Write the result of a command to stdout: as one JSON object, or as text."""
+    if as_json:
+        emit_json(document)
+    else:
+        for line in lines:
+            emit(line)
 
 
 def note(text: str) -> None:

@@ -6,19 +6,13 @@ from urllib.parse import urlsplit
 
 import typer
 
+from pathnav.commands import options as opt
 from pathnav.commands.console import BAD_INPUT, DONE, INCOMPLETE, emit, emit_json, json_alone, note
-from pathnav.commands.endpoint import ApiKeyEnv, ApiKeyFile, EndpointOptions, MaxTokens, ProfileName
-from pathnav.commands.options import BaseUrl, Json, ModelName, Seed, writable_file
 from pathnav.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathnav.model import ChatSettings
     from pathnav.model.probe_finding import Finding
-
-WriteProfile = Annotated[
-    Path | None,
-    typer.Option("--write-profile", metavar="FILE.yaml", help="Write what was found as a server profile."),
-]
 
 
 def register(app: typer.Typer) -> None:
@@ -27,15 +21,17 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    api_key_env: ApiKeyEnv = None,
-    api_key_file: ApiKeyFile = None,
-    profile: ProfileName = None,
-    max_tokens: MaxTokens = None,
-    write_profile: WriteProfile = None,
-    seed: Seed = 0,
-    as_json: Json = False,
+    model: opt.ModelName = None,
+    base_url: opt.BaseUrl = None,
+    api_key_env: opt.ApiKeyEnv = None,
+    api_key_file: opt.ApiKeyFile = None,
+    profile: opt.ProfileName = None,
+    max_tokens: opt.MaxTokens = None,
+    write_profile: Annotated[
+        Path | None, opt.text_option("FILE.yaml", "Write what was found as a server profile.")
+    ] = None,
+    seed: opt.Seed = 0,
+    as_json: opt.Json = False,
 ) -> int:
     """Find out what a model behind an endpoint sees and can do, and write a profile for it.
 
@@ -45,9 +41,10 @@ def doctor(
     \b
     Example: pathnav doctor --base-url http://127.0.0.1:8000/v1 --model qwen2.5-vl --write-profile qwen.yaml
     """
-    target = writable_file("--write-profile", write_profile, (".yaml", ".yml"), "YAML files")
-    options = EndpointOptions(model, base_url, api_key_env, api_key_file, max_tokens, profile, _named_host(base_url))
-    settings = options.settings()
+    target = opt.writable_file("--write-profile", write_profile, (".yaml", ".yml"), "YAML files")
+    hosts = _named_host(base_url)
+    endpoint = opt.EndpointOptions(model, base_url, api_key_env, api_key_file, max_tokens, profile, hosts)
+    settings = endpoint.settings()
     if settings is not None:
         return _endpoint(settings, target, seed, as_json)
     if target is not None:

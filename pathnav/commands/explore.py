@@ -5,81 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathnav.commands.advice import way_on
-from pathnav.commands.anonymise import Anonymise, check_anonymise
-from pathnav.commands.console import DONE, INCOMPLETE, embeddings_line, emit, emit_json, json_alone, note
-from pathnav.commands.endpoint import AllowHosts, ApiKeyEnv, ApiKeyFile, EndpointOptions, MaxTokens, ProfileName
-from pathnav.commands.locate import Out
-from pathnav.commands.options import (
-    BaseUrl,
-    Force,
-    Json,
-    ModelName,
-    Mpp,
-    ObjectivePower,
-    PriceFile,
-    Reader,
-    Seed,
-    SlideArgument,
-    a_number,
-    a_whole_number,
-    key_values,
-    slide_source,
-    writable_file,
-)
+from pathnav.commands import options as opt
+from pathnav.commands.anonymise import anonymised
+from pathnav.commands.console import DONE, INCOMPLETE, embeddings_line, emit_json, json_alone, note, tell
 from pathnav.commands.progress import progress_shown
 from pathnav.commands.stopping import stoppable
 from pathnav.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathnav.run.explore_request import ExploreRequest, Searched
-
-AnnotationFile = Annotated[
-    Path | None, typer.Option("--annotation", metavar="FILE", help="Tumour polygons (see pathnav annotations).")
-]
-TumourClass = Annotated[
-    list[str] | None,
-    typer.Option("--tumour-class", metavar="NAME", help="A class of the annotation that is tumour. May be repeated."),
-]
-RelativeToBounds = Annotated[
-    bool,
-    typer.Option(
-        "--relative-to-bounds",
-        help="Annotation and GeoJSON count from the corner of the scanned area, as QuPath does on MIRAX.",
-    ),
-]
-ScorerName = Annotated[
-    str | None,
-    typer.Option(
-        "--scorer",
-        metavar="NAME",
-        help="An installed scorer (see pathnav scorers), or path/to/file.py:Class; default: vlm.",
-    ),
-]
-ScorerOptions = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--scorer-option", metavar="KEY=VALUE", help="An option of the scorer; VALUE is YAML. May be repeated."
-    ),
-]
-ScheduleText = Annotated[str, typer.Option("--schedule", metavar="K,K,K", help="Tiles kept at 2.5x, and per parent.")]
-TilePx = Annotated[
-    int, typer.Option(metavar="PX", parser=a_whole_number, help="Side of a tile's image at its magnification.")
-]
-MinTissue = Annotated[
-    float, typer.Option(metavar="SHARE", parser=a_number, help="Least tissue of a tile that is scored; 0: all tiles.")
-]
-FillToK = Annotated[bool, typer.Option("--fill-to-k", help="Where fewer than K say Yes, fill with the best No.")]
-Prompt = Annotated[Path | None, typer.Option(metavar="FILE", help="Your own question, for the vlm scorer.")]
-TargetText = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="What is looked for, in the vlm scorer's question; default: tumour.")
-]
-Concurrency = Annotated[
-    int, typer.Option(metavar="N", parser=a_whole_number, help="Requests to the endpoint that may be in flight.")
-]
-GeoJson = Annotated[
-    Path | None, typer.Option("--geojson", metavar="FILE", help="Write the kept tiles for QuPath, with scores.")
-]
 
 
 def register(app: typer.Typer) -> None:
@@ -88,36 +22,55 @@ def register(app: typer.Typer) -> None:
 
 
 def explore(
-    slide: SlideArgument,
-    annotation: AnnotationFile = None,
-    tumour_class: TumourClass = None,
-    relative_to_bounds: RelativeToBounds = False,
-    scorer: ScorerName = None,
-    scorer_option: ScorerOptions = None,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    api_key_env: ApiKeyEnv = None,
-    api_key_file: ApiKeyFile = None,
-    profile: ProfileName = None,
-    allow_host: AllowHosts = None,
-    max_tokens: MaxTokens = None,
-    prompt: Prompt = None,
-    target_text: TargetText = None,
-    schedule: ScheduleText = "6,3,2",
-    tile_px: TilePx = 1024,
-    min_tissue: MinTissue = 0.01,
-    fill_to_k: FillToK = False,
-    seed: Seed = 0,
-    concurrency: Concurrency = 8,
-    mpp: Mpp = None,
-    objective_power: ObjectivePower = None,
-    reader: Reader = None,
-    prices: PriceFile = None,
-    out: Out = None,
-    geojson: GeoJson = None,
-    force: Force = False,
-    anonymise: Anonymise = None,
-    as_json: Json = False,
+    slide: opt.SlideArgument,
+    annotation: Annotated[Path | None, opt.text_option("FILE", "Tumour polygons (see pathnav annotations).")] = None,
+    tumour_class: Annotated[
+        list[str] | None, opt.text_option("NAME", "A class of the annotation that is tumour. May be repeated.")
+    ] = None,
+    relative_to_bounds: Annotated[
+        bool,
+        typer.Option(
+            "--relative-to-bounds",
+            help="Annotation and GeoJSON count from the corner of the scanned area, as QuPath does on MIRAX.",
+        ),
+    ] = False,
+    scorer: Annotated[
+        str | None,
+        opt.text_option("NAME", "An installed scorer (see pathnav scorers), or path/to/file.py:Class; default: vlm."),
+    ] = None,
+    scorer_option: Annotated[
+        list[str] | None, opt.text_option("KEY=VALUE", "An option of the scorer; VALUE is YAML. May be repeated.")
+    ] = None,
+    model: opt.ModelName = None,
+    base_url: opt.BaseUrl = None,
+    api_key_env: opt.ApiKeyEnv = None,
+    api_key_file: opt.ApiKeyFile = None,
+    profile: opt.ProfileName = None,
+    allow_host: opt.AllowHosts = None,
+    max_tokens: opt.MaxTokens = None,
+    prompt: Annotated[Path | None, opt.text_option("FILE", "Your own question, for the vlm scorer.")] = None,
+    target_text: Annotated[
+        str | None, opt.text_option("TEXT", "What is looked for, in the vlm scorer's question; default: tumour.")
+    ] = None,
+    schedule: Annotated[str, opt.text_option("K,K,K", "Tiles kept at 2.5x, and per parent.")] = "6,3,2",
+    tile_px: Annotated[int, opt.whole_number_option("PX", "Side of a tile's image at its magnification.")] = 1024,
+    min_tissue: Annotated[
+        float, opt.number_option("SHARE", "Least tissue of a tile that is scored; 0: all tiles.")
+    ] = 0.01,
+    fill_to_k: Annotated[
+        bool, typer.Option("--fill-to-k", help="Where fewer than K say Yes, fill with the best No.")
+    ] = False,
+    seed: opt.Seed = 0,
+    concurrency: Annotated[int, opt.whole_number_option("N", "Requests to the endpoint that may be in flight.")] = 8,
+    mpp: opt.Mpp = None,
+    objective_power: opt.ObjectivePower = None,
+    reader: opt.Reader = None,
+    prices: opt.PriceFile = None,
+    out: opt.RecordFolder = None,
+    geojson: Annotated[Path | None, opt.text_option("FILE", "Write the kept tiles for QuPath, with scores.")] = None,
+    force: opt.Force = False,
+    anonymise: opt.Anonymise = None,
+    as_json: opt.Json = False,
 ) -> int:
     """Keep the most suspicious tiles of a slide at 2.5x, then of each kept tile at 10x, then at 40x.
 
@@ -132,16 +85,17 @@ def explore(
     from pathnav.run.explore_request import ExploreRequest
     from pathnav.run.truth import TruthSource
 
-    writable_file("--geojson", geojson, (".geojson", ".json"), "GeoJSON files", force=force)
+    drawn = opt.writable_file("--geojson", geojson, (".geojson", ".json"), "GeoJSON files", force=force)
     if annotation is None and tumour_class:
         raise ConfigError("--tumour-class names a class of an annotation: give its file with --annotation")
     if relative_to_bounds and annotation is None and geojson is None:
         raise ConfigError("--relative-to-bounds is about coordinates in files: give --annotation or --geojson too")
     truth = TruthSource(str(annotation) if annotation else None, tuple(tumour_class or ()), relative_to_bounds)
     options = _scorer_options(scorer_option, prompt, target_text)
-    endpoint = EndpointOptions(model, base_url, api_key_env, api_key_file, max_tokens, profile, tuple(allow_host or ()))
+    hosts = tuple(allow_host or ())
+    endpoint = opt.EndpointOptions(model, base_url, api_key_env, api_key_file, max_tokens, profile, hosts)
     request = ExploreRequest(
-        slide_source(slide, mpp, objective_power, reader),
+        opt.slide_source(slide, mpp, objective_power, reader),
         truth,
         "vlm" if scorer is None else scorer,
         options,
@@ -153,14 +107,8 @@ def explore(
         out,
         prices,
     )
-    check_anonymise(out, anonymise)
-    with stoppable(out):
-        code = _search(request, geojson, as_json)
-    if out is not None and anonymise is not None:
-        from pathnav.run.anonymise import anonymise_run
-
-        anonymise_run(out, anonymise)
-    return code
+    with anonymised(out, anonymise), stoppable(out):
+        return _search(request, drawn, as_json)
 
 
 def _scorer_options(texts: list[str] | None, prompt: Path | None, target_text: str | None) -> dict[str, Any]:
@@ -169,7 +117,7 @@ def _scorer_options(texts: list[str] | None, prompt: Path | None, target_text: s
     Raises:
         ConfigError: If a text is not KEY=VALUE, or something is said twice.
     """
-    options = key_values("--scorer-option", texts or [])
+    options = opt.key_values("--scorer-option", texts or [])
     short = {"prompt": None if prompt is None else str(prompt), "target_text": target_text}
     given = {name: value for name, value in short.items() if value is not None}
     double = sorted(set(options) & set(given))
@@ -199,17 +147,12 @@ def _search(request: "ExploreRequest", geojson: Path | None, as_json: bool) -> i
             bounds = slides.get(request.source).bounds
             corner = (bounds.x, bounds.y) if request.truth.relative_to_bounds else (0.0, 0.0)
             write_kept_tiles(geojson, found.result, corner)
-    if as_json:
-        emit_json(found.printed())
-    else:
-        for line in _lines(found):
-            emit(line)
+    tell(found.printed(), _lines(found), as_json)
     for line in _oddities(found.result):
         note(f"pathnav: warning: {line}")
     if found.result["outcome"] == "infra_error":
         again = "run the same command again" if found.out else "run it again, with --out DIR to keep the scores"
-        reason = found.result["reason"]
-        note(f"pathnav: the search did not come to its end: {reason}; {way_on(reason, again)}")
+        note(f"pathnav: the search did not come to its end: {found.result['reason']}; {again}")
         return INCOMPLETE
     return DONE
 

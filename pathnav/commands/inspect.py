@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from pathnav.commands.console import emit, emit_json
+from pathnav.commands.console import tell
 from pathnav.commands.options import Json, Mpp, ObjectivePower, Reader, SlideArgument, slide_source
 
 if TYPE_CHECKING:
@@ -43,11 +43,7 @@ def inspect(
     """
     with slide_source(slide, mpp, objective_power, reader).open() as opened:
         facts = describe(opened)
-    if as_json:
-        emit_json(facts)
-    else:
-        for line in _lines(facts):
-            emit(line)
+    tell(facts, _lines(facts), as_json)
 
 
 def describe(slide: "Slide") -> dict[str, Any]:

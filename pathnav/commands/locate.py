@@ -7,29 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathnav.commands.advice import way_on
-from pathnav.commands.anonymise import Anonymise, check_anonymise
-from pathnav.commands.console import DONE, INCOMPLETE, embeddings_line, emit, emit_json, json_alone, note
-from pathnav.commands.endpoint import AllowHosts, ApiKeyEnv, ApiKeyFile, EndpointOptions, MaxTokens, ProfileName
-from pathnav.commands.options import (
-    BaseUrl,
-    Force,
-    Json,
-    ModelName,
-    Mpp,
-    ObjectivePower,
-    PriceFile,
-    Reader,
-    Seed,
-    SlideArgument,
-    a_folder,
-    a_number,
-    a_whole_number,
-    agent_options,
-    numbers,
-    slide_source,
-    writable_file,
-)
+from pathnav.commands import options as opt
+from pathnav.commands.anonymise import anonymised
+from pathnav.commands.console import DONE, INCOMPLETE, embeddings_line, emit_json, json_alone, note, tell
 from pathnav.commands.progress import tell_of_the_stub
 from pathnav.commands.stopping import stoppable
 
@@ -38,44 +18,6 @@ if TYPE_CHECKING:
     from pathnav.run.open_slides import OpenSlides
     from pathnav.run.request import Located, Request
 
-Finding = Annotated[str | None, typer.Option(metavar="TEXT", help="What to look for, in a pathologist's words.")]
-Magnification = Annotated[
-    float | None,
-    typer.Option(metavar="2.5|10|40", parser=a_number, help="Magnification of the finding: 2.5, 10 or 40."),
-]
-Region = Annotated[
-    str | None, typer.Option(metavar="X,Y,W,H", help="Search region in level-0 pixels; default: the whole slide.")
-]
-TargetSize = Annotated[
-    str | None,
-    typer.Option(metavar="W,H", help="Size of the box to find in level-0 pixels; default: 1,024 px at MAGNIFICATION."),
-]
-Tree = Annotated[Path | None, typer.Option(metavar="FILE", help="Diagnostic tree that holds the query and its target.")]
-QueryId = Annotated[str | None, typer.Option("--query", metavar="ID", help="Node of the tree; its answer is scored.")]
-Budget = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N", parser=a_whole_number, help="ROIs that may be looked at; default: 10, 7 or 5 at 2.5x, 10x or 40x."
-    ),
-]
-AgentName = Annotated[
-    str | None,
-    typer.Option("--agent", metavar="NAME", help="An installed agent (see pathnav agents), or path/to/file.py:Class."),
-]
-AgentOptions = Annotated[
-    list[str] | None,
-    typer.Option("--agent-option", metavar="KEY=VALUE", help="An option of the agent; VALUE is YAML. May be repeated."),
-]
-Guides = Annotated[
-    bool | None, typer.Option("--guides/--no-guides", help="Whether images carry ticks with coordinates; default: yes.")
-]
-Out = Annotated[
-    Path | None, typer.Option(metavar="DIR", parser=a_folder, help="Run folder that keeps the record; default: none.")
-]
-Picture = Annotated[
-    Path | None, typer.Option(metavar="FILE.png", help="Draw ROIs, answer and, where known, target on an overview.")
-]
-
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -83,34 +25,55 @@ def register(app: typer.Typer) -> None:
 
 
 def locate(
-    slide: SlideArgument,
-    finding: Finding = None,
-    magnification: Magnification = None,
-    region: Region = None,
-    target_size: TargetSize = None,
-    tree: Tree = None,
-    query: QueryId = None,
-    budget: Budget = None,
-    agent: AgentName = None,
-    agent_option: AgentOptions = None,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    api_key_env: ApiKeyEnv = None,
-    api_key_file: ApiKeyFile = None,
-    profile: ProfileName = None,
-    allow_host: AllowHosts = None,
-    max_tokens: MaxTokens = None,
-    guides: Guides = None,
-    seed: Seed = 0,
-    mpp: Mpp = None,
-    objective_power: ObjectivePower = None,
-    reader: Reader = None,
-    prices: PriceFile = None,
-    out: Out = None,
-    picture: Picture = None,
-    force: Force = False,
-    anonymise: Anonymise = None,
-    as_json: Json = False,
+    slide: opt.SlideArgument,
+    finding: Annotated[str | None, opt.text_option("TEXT", "What to look for, in a pathologist's words.")] = None,
+    magnification: Annotated[
+        float | None, opt.number_option("2.5|10|40", "Magnification of the finding: 2.5, 10 or 40.")
+    ] = None,
+    region: Annotated[
+        str | None, opt.text_option("X,Y,W,H", "Search region in level-0 pixels; default: the whole slide.")
+    ] = None,
+    target_size: Annotated[
+        str | None,
+        opt.text_option("W,H", "Size of the box to find in level-0 pixels; default: 1,024 px at MAGNIFICATION."),
+    ] = None,
+    tree: Annotated[
+        Path | None, opt.text_option("FILE", "Diagnostic tree that holds the query and its target.")
+    ] = None,
+    query: Annotated[str | None, opt.text_option("ID", "Node of the tree; its answer is scored.")] = None,
+    budget: Annotated[
+        int | None,
+        opt.whole_number_option("N", "ROIs that may be looked at; default: 10, 7 or 5 at 2.5x, 10x or 40x."),
+    ] = None,
+    agent: Annotated[
+        str | None, opt.text_option("NAME", "An installed agent (see pathnav agents), or path/to/file.py:Class.")
+    ] = None,
+    agent_option: Annotated[
+        list[str] | None, opt.text_option("KEY=VALUE", "An option of the agent; VALUE is YAML. May be repeated.")
+    ] = None,
+    model: opt.ModelName = None,
+    base_url: opt.BaseUrl = None,
+    api_key_env: opt.ApiKeyEnv = None,
+    api_key_file: opt.ApiKeyFile = None,
+    profile: opt.ProfileName = None,
+    allow_host: opt.AllowHosts = None,
+    max_tokens: opt.MaxTokens = None,
+    guides: Annotated[
+        bool | None,
+        typer.Option("--guides/--no-guides", help="Whether images carry ticks with coordinates; default: yes."),
+    ] = None,
+    seed: opt.Seed = 0,
+    mpp: opt.Mpp = None,
+    objective_power: opt.ObjectivePower = None,
+    reader: opt.Reader = None,
+    prices: opt.PriceFile = None,
+    out: opt.RecordFolder = None,
+    picture: Annotated[
+        Path | None, opt.text_option("FILE.png", "Draw ROIs, answer and, where known, target on an overview.")
+    ] = None,
+    force: opt.Force = False,
+    anonymise: opt.Anonymise = None,
+    as_json: opt.Json = False,
 ) -> int:
     """Find the region of a slide that a finding describes, within a budget of looks.
 
@@ -121,21 +84,16 @@ def locate(
     """
     from pathnav.run import Question, Request
 
-    writable_file("--picture", picture, (".png",), "PNG files", force=force)
-    source = slide_source(slide, mpp, objective_power, reader)
-    place, extent = numbers("--region", region, "X,Y,W,H"), numbers("--target-size", target_size, "W,H")
+    drawn = opt.writable_file("--picture", picture, (".png",), "PNG files", force=force)
+    source = opt.slide_source(slide, mpp, objective_power, reader)
+    place, extent = opt.numbers("--region", region, "X,Y,W,H"), opt.numbers("--target-size", target_size, "W,H")
     question = Question(finding, magnification, place, extent, tree, query, budget)
-    options = agent_options(agent_option, guides)
-    endpoint = EndpointOptions(model, base_url, api_key_env, api_key_file, max_tokens, profile, tuple(allow_host or ()))
+    options = opt.agent_options(agent_option, guides)
+    hosts = tuple(allow_host or ())
+    endpoint = opt.EndpointOptions(model, base_url, api_key_env, api_key_file, max_tokens, profile, hosts)
     settings, who = endpoint.settings(), "vlm" if agent is None else agent
-    check_anonymise(out, anonymise)
-    with stoppable(out):
-        code = _ask(Request(source, question, who, options, settings, seed, out, prices), picture, as_json)
-    if out is not None and anonymise is not None:
-        from pathnav.run.anonymise import anonymise_run
-
-        anonymise_run(out, anonymise)
-    return code
+    with anonymised(out, anonymise), stoppable(out):
+        return _ask(Request(source, question, who, options, settings, seed, out, prices), drawn, as_json)
 
 
 def _ask(request: "Request", picture: Path | None, as_json: bool) -> int:
@@ -154,11 +112,7 @@ def _ask(request: "Request", picture: Path | None, as_json: bool) -> int:
         if picture is not None:
             _draw(located, slides, picture)
     result = located.result
-    if as_json:
-        emit_json(located.printed())
-    else:
-        for line in _lines(located):
-            emit(line)
+    tell(located.printed(), _lines(located), as_json)
     for warning in result["slide"]["warnings"]:
         note(f"warning: {warning}")
     if result["unreadable_share"]:
@@ -166,7 +120,7 @@ def _ask(request: "Request", picture: Path | None, as_json: bool) -> int:
     if result["outcome"] == "infra_error":
         again = "run the same command again" if located.out else "run it again, with --out DIR to keep the record"
         lost = "the episode was stopped by a failure that is not the agent's"
-        note(f"pathnav: {lost}: {result['reason']}; {way_on(result['reason'], again)}")
+        note(f"pathnav: {lost}: {result['reason']}; {again}")
         return INCOMPLETE
     if result["reason"]:
         note(f"warning: the agent failed: {result['reason']}")

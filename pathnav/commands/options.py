@@ -2,6 +2,7 @@
 
 import math
 import os
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +12,7 @@ import typer
 from pathnav.errors import ConfigError
 
 if TYPE_CHECKING:
+    from pathnav.model import ChatSettings
     from pathnav.run.case import SlideSource
 
 MAX_COORDINATE = 2.0**40
@@ -47,40 +49,137 @@ def a_folder(text: str | Path) -> Path:
     return Path(text)
 
 
+def text_option(metavar: str, help: str, *flags: str) -> Any:
+    """Declare an option that takes a text, a path or a name; `flags` where its parameter is called otherwise."""
+    return typer.Option(*flags, metavar=metavar, help=help)
+
+
+def number_option(metavar: str, help: str) -> Any:
+    """Declare an option that takes a number."""
+    return typer.Option(metavar=metavar, parser=a_number, help=help)
+
+
+def whole_number_option(metavar: str, help: str) -> Any:
+    """Declare an option that takes a whole number."""
+    return typer.Option(metavar=metavar, parser=a_whole_number, help=help)
+
+
+def folder_option(help: str) -> Any:
+    """Declare an option that takes a folder."""
+    return typer.Option(metavar="DIR", parser=a_folder, help=help)
+
+
 SlideArgument = Annotated[str, typer.Argument(metavar="SLIDE", help="A slide file, or any file of a DICOM series.")]
 Mpp = Annotated[
-    float | None,
-    typer.Option(
-        metavar="UM", parser=a_number, help="Micrometres per level-0 pixel, 0.05 to 20; overrides the slide's own."
-    ),
+    float | None, number_option("UM", "Micrometres per level-0 pixel, 0.05 to 20; overrides the slide's own.")
 ]
 ObjectivePower = Annotated[
     float | None,
-    typer.Option(
-        metavar="POWER",
-        parser=a_number,
-        help="Objective power, e.g. 40; gives 10/POWER um per pixel where mpp is unknown.",
-    ),
+    number_option("POWER", "Objective power, e.g. 40; gives 10/POWER um per pixel where mpp is unknown."),
 ]
 Reader = Annotated[
     ReaderName | None,
-    typer.Option(
-        metavar="openslide|tiffslide", help="Slide library; default: OpenSlide, and TiffSlide for what it refuses."
-    ),
+    text_option("openslide|tiffslide", "Slide library; default: OpenSlide, and TiffSlide for what it refuses."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout instead of text.")]
-Seed = Annotated[int, typer.Option(metavar="N", parser=a_whole_number, help="Seed of all that is drawn by chance.")]
-ModelName = Annotated[
-    str | None, typer.Option("--model", metavar="NAME", help="Model name, as the chat endpoint knows it.")
-]
-PriceFile = Annotated[
-    Path | None, typer.Option("--prices", metavar="FILE", help="Prices of your own, in place of pathnav's.")
-]
+Seed = Annotated[int, whole_number_option("N", "Seed of all that is drawn by chance.")]
+PriceFile = Annotated[Path | None, text_option("FILE", "Prices of your own, in place of pathnav's.")]
+RecordFolder = Annotated[Path | None, folder_option("Run folder that keeps the record; default: none.")]
+ModelName = Annotated[str | None, text_option("NAME", "Model name, as the chat endpoint knows it.")]
+BaseUrl = Annotated[str | None, text_option("URL", "OpenAI-compatible endpoint, e.g. http://127.0.0.1:8000/v1.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace the file that is to be written, if there is one.")]
-BaseUrl = Annotated[
-    str | None,
-    typer.Option(metavar="URL", help="OpenAI-compatible endpoint, e.g. http://127.0.0.1:8000/v1."),
+ApiKeyEnv = Annotated[str | None, text_option("VARIABLE", "Environment variable that holds the endpoint's key.")]
+ApiKeyFile = Annotated[Path | None, text_option("FILE", "File that holds the key, and nothing else.")]
+MaxTokens = Annotated[
+    int | None,
+    whole_number_option("N", "New tokens an answer may have; default: 1,024. Reasoning models need 4,096."),
 ]
+ProfileName = Annotated[
+    str | None,
+    text_option("NAME", "Server profile: openai (default), vllm, ollama, text, ..., or a YAML file."),
+]
+AllowHosts = Annotated[
+    list[str] | None,
+    text_option("HOST", "A host on a public network that pixels may be sent to. May be repeated."),
+]
+ScenarioArgument = Annotated[
+    str, typer.Argument(metavar="SCENARIO", help="A scenario file, or a shipped one: quickstart, mode-a-base, ...")
+]
+Cohort = Annotated[Path | None, text_option("FILE", "Cohort file, in place of the scenario's slides.")]
+Sets = Annotated[
+    list[str] | None,
+    text_option("KEY=VALUE", "Put a YAML value in, e.g. localise.budget=[5,3,2]. May be repeated.", "--set"),
+]
+Anonymise = Annotated[
+    Path | None, text_option("DIR", "Also copy the run to DIR without names of slides, paths and users.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointOptions:
+    """What the options of a chat endpoint say; None where one is not given."""
+
+    model: str | None = None
+    base_url: str | None = None
+    api_key_env: str | None = None
+    api_key_file: Path | None = None
+    max_tokens: int | None = None
+    profile: str | None = None
+    allow_hosts: tuple[str, ...] = ()
+
+    def settings(self) -> "ChatSettings | None":
+        """Return the chat endpoint, None where the options name none.
+
+        Raises:
+            ConfigError: If one of model and base URL is missing, a value is not usable, or there is no key.
+        """
+        if self.model is None and self.base_url is None:
+            self._refuse_orphans()
+            return None
+        if self.model is None or self.base_url is None:
+            raise ConfigError(
+                "--model NAME and --base-url URL must be given together: pathnav knows no default endpoint"
+            )
+        from pathnav.model import ChatSettings, load_profile
+        from pathnav.model.hosts import refuse_public
+
+        given = {
+            "max_tokens": self.max_tokens,
+            "profile": load_profile(self.profile) if self.profile else None,
+        }
+        settings = ChatSettings(
+            base_url=self.base_url,
+            model=self.model,
+            api_key=self._key(),
+            allow_hosts=self.allow_hosts,
+            **{name: value for name, value in given.items() if value is not None},  # type: ignore[arg-type]
+        )
+        refuse_public(settings.host, settings.allow_hosts)
+        return settings
+
+    def _refuse_orphans(self) -> None:
+        further = {
+            "--api-key-env": self.api_key_env,
+            "--api-key-file": self.api_key_file,
+            "--max-tokens": self.max_tokens,
+            "--profile": self.profile,
+            "--allow-host": self.allow_hosts or None,
+        }
+        for option in [name for name, value in further.items() if value is not None]:
+            raise ConfigError(f"{option} belongs to a chat endpoint: give --model NAME and --base-url URL too")
+
+    def _key(self) -> str | None:
+        """Return the key from the environment or a file, None where none is named."""
+        if self.api_key_env is not None and self.api_key_file is not None:
+            raise ConfigError("--api-key-env and --api-key-file name two keys: give one of them")
+        if self.api_key_file is not None:
+            from pathnav.cohort.scenario_model import key_in_file
+
+            return key_in_file(str(self.api_key_file), "--api-key-file")
+        key = os.environ.get(self.api_key_env) if self.api_key_env else None
+        if self.api_key_env and not key:
+            raise ConfigError(f"--api-key-env: the environment variable {self.api_key_env} is not set")
+        return key
 
 
 def numbers(option: str, text: str | None, names: str) -> tuple[float, ...] | None:

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from pathnav.commands.console import emit, emit_json
-from pathnav.commands.options import Json, a_whole_number
+from pathnav.commands.console import tell
+from pathnav.commands.options import Json, whole_number_option
 from pathnav.errors import ConfigError
 
 
@@ -17,12 +17,8 @@ def register(app: typer.Typer) -> None:
 
 def phantom(
     out: Annotated[Path, typer.Argument(metavar="OUT.tiff", help="The slide to write; its truth goes beside it.")],
-    seed: Annotated[
-        int, typer.Option(metavar="N", parser=a_whole_number, help="Seed: the same number draws the same slide.")
-    ] = 0,
-    side: Annotated[
-        int, typer.Option(metavar="PX", parser=a_whole_number, help="Side of the slide in level-0 pixels.")
-    ] = 16_384,
+    seed: Annotated[int, whole_number_option("N", "Seed: the same number draws the same slide.")] = 0,
+    side: Annotated[int, whole_number_option("PX", "Side of the slide in level-0 pixels.")] = 16_384,
     pen: Annotated[bool, typer.Option("--pen", help="Draw a pen mark on the glass.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -41,11 +37,8 @@ def phantom(
     _refuse_other(beside.tree, b'"format": "pathnav-tree-')
     files = make_phantom(out, seed=seed, side=side, pen=pen)
     places = {"slide": str(files.slide), "annotation": str(files.annotation), "tree": str(files.tree)}
-    if as_json:
-        emit_json({"format": "pathnav-phantom-1", **places, "seed": seed, "side": side, "pen": pen})
-        return
-    for what, place in places.items():
-        emit(f"{what + ':':<12}{place}")
+    document = {"format": "pathnav-phantom-1", **places, "seed": seed, "side": side, "pen": pen}
+    tell(document, (f"{what + ':':<12}{place}" for what, place in places.items()), as_json)
 
 
 def _refuse_other(path: Path, mark: bytes) -> None:

@@ -6,23 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathnav.commands.console import emit, emit_json, json_alone, note
-from pathnav.commands.endpoint import ProfileName
-from pathnav.commands.options import BaseUrl, Json, ModelName, PriceFile, a_folder
-from pathnav.commands.run import DEFAULT_FOLDER, Cohort, ScenarioArgument, Sets
+from pathnav.commands import options as opt
+from pathnav.commands.console import json_alone, note, tell
+from pathnav.commands.run import DEFAULT_FOLDER
 
 if TYPE_CHECKING:
     from pathnav.run.estimate import Bound
     from pathnav.run.forecast import Forecast, Row
-
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR",
-        parser=a_folder,
-        help="Run folder, whose results count as done; default: runs/NAME of the scenario.",
-    ),
-]
 
 _NUMBERS = ("planned", "done", "ROIs", "tiles", "calls", "tokens in", "tokens out", "USD")
 
@@ -33,15 +23,18 @@ def register(app: typer.Typer) -> None:
 
 
 def plan(
-    scenario: ScenarioArgument,
-    out: Out = None,
-    cohort: Cohort = None,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    profile: ProfileName = None,
-    sets: Sets = None,
-    prices: PriceFile = None,
-    as_json: Json = False,
+    scenario: opt.ScenarioArgument,
+    out: Annotated[
+        Path | None,
+        opt.folder_option("Run folder, whose results count as done; default: runs/NAME of the scenario."),
+    ] = None,
+    cohort: opt.Cohort = None,
+    model: opt.ModelName = None,
+    base_url: opt.BaseUrl = None,
+    profile: opt.ProfileName = None,
+    sets: opt.Sets = None,
+    prices: opt.PriceFile = None,
+    as_json: opt.Json = False,
 ) -> None:
     """Tell what a scenario asks for, at most, before anything is spent: ROIs, requests, tokens and money.
 
@@ -61,11 +54,7 @@ def plan(
     folder = out or (Path(loaded.out) if loaded.out else DEFAULT_FOLDER / loaded.name)
     with OpenSlides() as slides:
         found = make_forecast(loaded, folder, slides, note)
-    if as_json:
-        emit_json(found.as_json())
-        return
-    for line in _lines(found):
-        emit(line)
+    tell(found.as_json(), _lines(found), as_json)
 
 
 def _lines(found: "Forecast") -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from pathnav.commands.console import DONE, INCOMPLETE, emit, emit_json, json_alone, note
-from pathnav.commands.options import Json
+from pathnav.commands.options import Json, text_option
 
 
 def register(app: typer.Typer) -> None:
@@ -16,9 +16,7 @@ def register(app: typer.Typer) -> None:
 
 def replay(
     episode: Annotated[Path, typer.Argument(metavar="EPISODE", help="An episode's folder: RUN/episodes/KEY.")],
-    slide: Annotated[
-        str | None, typer.Option("--slide", metavar="FILE", help="The slide, where it was moved since.")
-    ] = None,
+    slide: Annotated[str | None, text_option("FILE", "The slide, where it was moved since.")] = None,
     model_from_record: Annotated[
         bool, typer.Option("--model-from-record", help="Run the agent itself, with the recorded replies as its model.")
     ] = False,

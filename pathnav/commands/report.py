@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pathnav.commands.console import DONE, INCOMPLETE, emit, emit_json, note
-from pathnav.commands.options import Json
+from pathnav.commands.options import Json, text_option
 from pathnav.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -25,9 +25,7 @@ def register(app: typer.Typer) -> None:
 
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run folder, also of a run that is still going on.")],
-    form: Annotated[
-        str, typer.Option("--format", metavar="text|markdown|csv|json", help="text, markdown, csv or json.")
-    ] = "text",
+    form: Annotated[str, text_option("text|markdown|csv|json", "text, markdown, csv or json.", "--format")] = "text",
     rescore: Annotated[
         bool, typer.Option("--rescore", help="Make the scores anew from the records, and tell which are others.")
     ] = False,

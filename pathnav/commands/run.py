@@ -2,16 +2,15 @@
 
 import contextlib
 import json
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pathnav.commands.advice import Losses
-from pathnav.commands.anonymise import Anonymise, check_anonymise
+from pathnav.commands import options as opt
+from pathnav.commands.anonymise import anonymised
 from pathnav.commands.console import DONE, INCOMPLETE, json_alone, note
-from pathnav.commands.endpoint import AllowHosts, ProfileName
-from pathnav.commands.options import BaseUrl, Json, ModelName, PriceFile, a_folder, a_number, a_whole_number
 from pathnav.commands.progress import progress_shown
 from pathnav.commands.report import print_report
 from pathnav.commands.stopping import stoppable
@@ -22,51 +21,6 @@ if TYPE_CHECKING:
 
 DEFAULT_FOLDER = Path("runs")
 
-ScenarioArgument = Annotated[
-    str, typer.Argument(metavar="SCENARIO", help="A scenario file, or a shipped one: quickstart, mode-a-base, ...")
-]
-Out = Annotated[
-    Path | None, typer.Option(metavar="DIR", parser=a_folder, help="Run folder; default: runs/NAME of the scenario.")
-]
-Cohort = Annotated[Path | None, typer.Option(metavar="FILE", help="Cohort file, in place of the scenario's slides.")]
-Sets = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="KEY=VALUE", help="Put a YAML value in, e.g. localise.budget=[5,3,2]. May be repeated."
-    ),
-]
-
-Workers = Annotated[
-    int,
-    typer.Option(metavar="N", parser=a_whole_number, help="Episodes at a time; how much an endpoint bears is yours."),
-]
-MaxCalls = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        parser=a_whole_number,
-        help="Stop before more than N requests of this process, failed ones included.",
-    ),
-]
-MaxUsd = Annotated[
-    float | None,
-    typer.Option(
-        metavar="X",
-        parser=a_number,
-        help="Stop before this process spends more than X USD; with N shards give each its share.",
-    ),
-]
-MaxMinutes = Annotated[
-    float | None, typer.Option(metavar="M", parser=a_number, help="Begin nothing new after M minutes of this process.")
-]
-EpisodeMinutes = Annotated[
-    float | None,
-    typer.Option(metavar="M", parser=a_number, help="Repeat no failed request of an episode after M minutes."),
-]
-ShardText = Annotated[
-    str | None, typer.Option("--shard", metavar="I/N", help="Run the I-th of N equal shares of the plan.")
-]
-
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -74,23 +28,35 @@ def register(app: typer.Typer) -> None:
 
 
 def run(
-    scenario: ScenarioArgument,
-    out: Out = None,
-    cohort: Cohort = None,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    profile: ProfileName = None,
-    allow_host: AllowHosts = None,
-    sets: Sets = None,
-    prices: PriceFile = None,
-    workers: Workers = 1,
-    max_calls: MaxCalls = None,
-    max_usd: MaxUsd = None,
-    max_minutes: MaxMinutes = None,
-    episode_minutes: EpisodeMinutes = None,
-    shard: ShardText = None,
-    anonymise: Anonymise = None,
-    as_json: Json = False,
+    scenario: opt.ScenarioArgument,
+    out: Annotated[Path | None, opt.folder_option("Run folder; default: runs/NAME of the scenario.")] = None,
+    cohort: opt.Cohort = None,
+    model: opt.ModelName = None,
+    base_url: opt.BaseUrl = None,
+    profile: opt.ProfileName = None,
+    allow_host: opt.AllowHosts = None,
+    sets: opt.Sets = None,
+    prices: opt.PriceFile = None,
+    workers: Annotated[
+        int, opt.whole_number_option("N", "Episodes at a time; how much an endpoint bears is yours.")
+    ] = 1,
+    max_calls: Annotated[
+        int | None,
+        opt.whole_number_option("N", "Stop before more than N requests of this process, failed ones included."),
+    ] = None,
+    max_usd: Annotated[
+        float | None,
+        opt.number_option("X", "Stop before this process spends more than X USD; with N shards give each its share."),
+    ] = None,
+    max_minutes: Annotated[
+        float | None, opt.number_option("M", "Begin nothing new after M minutes of this process.")
+    ] = None,
+    episode_minutes: Annotated[
+        float | None, opt.number_option("M", "Repeat no failed request of an episode after M minutes.")
+    ] = None,
+    shard: Annotated[str | None, opt.text_option("I/N", "Run the I-th of N equal shares of the plan.")] = None,
+    anonymise: opt.Anonymise = None,
+    as_json: opt.Json = False,
 ) -> int:
     """Run a scenario and print its table; running it again continues it.
 
@@ -105,7 +71,6 @@ def run(
     from pathnav.cohort.scenario_file import load_scenario
     from pathnav.model.guards import Limits
     from pathnav.report.summary import make_report
-    from pathnav.run.anonymise import anonymise_run
     from pathnav.run.runner import RunOptions, Shard
     from pathnav.run.scenario_run import ScenarioRun
 
@@ -120,25 +85,23 @@ def run(
     given = [*named, *(sets or [])]
     loaded = load_scenario(scenario, sets=given, cohort=cohort, model=model, base_url=base_url, prices=prices)
     folder = out or (Path(loaded.out) if loaded.out else DEFAULT_FOLDER / loaded.name)
-    check_anonymise(folder, anonymise)
-    losses = Losses()
-    with stoppable(folder), progress_shown(named=base_url is not None) as show:
+    reasons: Counter[str] = Counter()
+    with anonymised(folder, anonymise):
+        with stoppable(folder), progress_shown(named=base_url is not None) as show:
 
-        def on_progress(progress: "Progress") -> None:
-            show(progress)
-            if progress.latest is not None and progress.latest["outcome"] == "infra_error":
-                losses.add(progress.latest["reason"])
+            def on_progress(progress: "Progress") -> None:
+                show(progress)
+                if progress.latest is not None and progress.latest["outcome"] == "infra_error":
+                    reasons[progress.latest["reason"]] += 1
 
-        try:
-            done = ScenarioRun(loaded, folder, options).run(on_progress, note)
-        except KeyboardInterrupt:
-            if as_json:
-                _print_what_there_is(folder)
-            raise
-    print_report(make_report(folder), "json" if as_json else "text")
-    if anonymise is not None:
-        anonymise_run(folder, anonymise)
-    return _ended(done, losses)
+            try:
+                done = ScenarioRun(loaded, folder, options).run(on_progress, note)
+            except KeyboardInterrupt:
+                if as_json:
+                    _print_what_there_is(folder)
+                raise
+        print_report(make_report(folder), "json" if as_json else "text")
+    return _ended(done, reasons)
 
 
 def _print_what_there_is(folder: Path) -> None:
@@ -149,7 +112,7 @@ def _print_what_there_is(folder: Path) -> None:
         print_report(make_report(folder), "json")
 
 
-def _ended(done: "Progress", losses: Losses) -> int:
+def _ended(done: "Progress", reasons: Counter[str]) -> int:
     """Say what is not done and how to go on, and return the exit code."""
     if done.elsewhere:
         note(f"pathnav: {_counted(done.elsewhere, done.units)} left to other processes, which are running them now")
@@ -161,7 +124,9 @@ def _ended(done: "Progress", losses: Losses) -> int:
         return DONE
     whose = "" if done.units == "searches" else " that are not the agents'"
     lost = f"{done.failed} of {done.planned} {done.units} were lost to failures{whose}"
-    note(f"pathnav: {losses.sentence(lost)}")
+    why = "".join(f": {reason}" for reason, _ in reasons.most_common(1))
+    further = f" (and {len(reasons) - 1} other reasons)" if len(reasons) > 1 else ""
+    note(f"pathnav: {lost}{why}{further}; the same command tries them again")
     return INCOMPLETE
 
 

@@ -5,20 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pathnav.commands.console import emit, note
-from pathnav.commands.options import a_number, a_whole_number
+from pathnav.commands.options import number_option, text_option, whole_number_option
 from pathnav.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathnav.model.stub_persona import Persona
-
-PersonaName = Annotated[
-    str, typer.Option(metavar="NAME", help="Whose quirks it has, for rehearsals: a name that --list-personas tells.")
-]
-PersonaSeed = Annotated[int, typer.Option(metavar="N", parser=a_whole_number, help="Seed of a persona's failures.")]
-DelayS = Annotated[
-    float | None,
-    typer.Option(metavar="S", parser=a_number, help="Seconds before each answer of the persona slow; default: 2."),
-]
 
 
 def register(app: typer.Typer) -> None:
@@ -27,12 +18,14 @@ def register(app: typer.Typer) -> None:
 
 
 def stub(
-    port: Annotated[
-        int, typer.Option(metavar="N", parser=a_whole_number, help="Port on 127.0.0.1; 0 takes a free one.")
-    ] = 8123,
-    persona: PersonaName = "plain",
-    seed: PersonaSeed = 0,
-    delay_s: DelayS = None,
+    port: Annotated[int, whole_number_option("N", "Port on 127.0.0.1; 0 takes a free one.")] = 8123,
+    persona: Annotated[
+        str, text_option("NAME", "Whose quirks it has, for rehearsals: a name that --list-personas tells.")
+    ] = "plain",
+    seed: Annotated[int, whole_number_option("N", "Seed of a persona's failures.")] = 0,
+    delay_s: Annotated[
+        float | None, number_option("S", "Seconds before each answer of the persona slow; default: 2.")
+    ] = None,
     list_personas: Annotated[
         bool, typer.Option("--list-personas", help="Print every persona with what it does, and serve nothing.")
     ] = False,

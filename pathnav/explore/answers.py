@@ -92,20 +92,20 @@ def _steps(name: str, answer: Iterable[Any]) -> Generator[Any]:
 def _pair(name: str, one: Any) -> tuple[int, Any]:
     if isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], int | np.integer):
         return int(one[0]), one[1]
-    raise PluginError(f"{name} must yield pairs of a tile's place and its TileScore, got {_shown(one)}")
+    raise _broken(name, f"must yield pairs of a tile's place and its TileScore, got {_shown(one)}")
 
 
 def _checked(name: str, score: Any) -> TileScore:
     """Return what is a score and can be stored."""
     if not isinstance(score, TileScore):
-        raise PluginError(f"{name} must give a TileScore for each tile, got {_shown(score)}")
+        raise _broken(name, f"must give a TileScore for each tile, got {_shown(score)}")
     if score.detail is not None:
         if not isinstance(score.detail, Mapping):
-            raise PluginError(f"{name} must give a mapping as the detail of a score, got {_shown(score.detail)}")
+            raise _broken(name, f"must give a mapping as the detail of a score, got {_shown(score.detail)}")
         try:
             json.dumps(score.detail, allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise PluginError(f"{name} must give a detail that has a JSON form: {error}") from error
+            raise _broken(name, f"must give a detail that has a JSON form: {error}") from error
     return score
 
 
@@ -115,7 +115,11 @@ def _check_count(name: str, given: int, count: int) -> None:
 
 
 def _expected(name: str, came: str) -> PluginError:
-    return PluginError(f"{name} must give a TileScore for each tile, but {came}")
+    return _broken(name, f"must give a TileScore for each tile, but {came}")
+
+
+def _broken(name: str, fault: str) -> PluginError:
+    return PluginError(f"{name} {fault}", remedy="mend the scorer")
 
 
 def _shown(value: object) -> str:

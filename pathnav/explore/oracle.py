@@ -46,6 +46,6 @@ class OracleScorer:
             PluginError: If no truth was handed over.
         """
         if self._overlaps is None:
-            raise PluginError("scorer 'oracle' needs a slide with a tumour annotation: give --annotation")
+            raise PluginError("scorer 'oracle' needs a slide with a tumour annotation", remedy="give --annotation")
         shares = [float(np.clip(self._overlaps[image.tile.level][image.number], 0, 1)) for image in tiles]
         return [TileScore(share > POSITIVE_SHARE, share, Source.COMPUTED) for share in shares]

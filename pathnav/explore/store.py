@@ -158,7 +158,9 @@ class ScoreStore:
                     self._connections[os.getpid()] = _connect(self.path)
                 yield self._connections[os.getpid()]
             except sqlite3.Error as error:
-                raise RecordError(f"{self.path} cannot be used as a store of scores: {error}") from error
+                raise RecordError(
+                    f"{self.path} cannot be used as a store of scores: {error}", remedy="mend it or move it away"
+                ) from error
 
     def _check_about(self, connection: sqlite3.Connection) -> None:
         ours = (FORMAT, self.configuration.as_text(), self.fingerprint)

@@ -60,7 +60,7 @@ class Oracle:
             PluginError: If no target was handed over.
         """
         if self._target is None:
-            raise PluginError("the oracle needs a query with a known target: give --tree and --query")
+            raise PluginError("the oracle needs a query with a known target", remedy="give --tree and --query")
         environment.report(self._target.box, conclusion="the annotated box", confidence=1.0)
 
 

@@ -218,7 +218,8 @@ def _called(tool: Tool, environment: Environment, arguments: Mapping[str, Any]) 
     except PathnavError:
         raise
     except Exception as error:
-        raise PluginError(f"tool {tool.name!r} failed: {type(error).__name__}: {error}") from error
+        sentence = f"tool {tool.name!r} failed: {type(error).__name__}: {error}"
+        raise PluginError(sentence, remedy="mend the tool") from error
 
 
 def _refusal(sentence: str, parsed: bool = True) -> ToolReply:

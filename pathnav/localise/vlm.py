@@ -80,7 +80,7 @@ class VlmAgent:
             ModelError: If the endpoint fails for good.
         """
         if environment.chat is None:
-            raise ConfigError("the vlm agent needs a chat endpoint: give --model and --base-url")
+            raise ConfigError("the vlm agent needs a chat endpoint", remedy="give --model and --base-url")
         tools = OfferedTools(self._tools, Coordinates.of(environment.chat.settings.profile))
         hints = [one.box for one in self._hints.given(environment)] if self._hints is not None else []
         return _navigated(Nodes(environment, environment.chat, tools, hints))

@@ -4,8 +4,9 @@ with ChatClient(ChatSettings(base_url="http://127.0.0.1:8000", model="qwen2.5-vl
     reply = chat.ask([{"role": "user", "content": [text_part("What is this?"), image_part(jpeg)]}])
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pathnav._lazy import on_first_use
 
 if TYPE_CHECKING:
     from pathnav.model.backoff import Backoff
@@ -36,30 +37,14 @@ __all__ = [
     "text_part",
 ]
 
-_HOMES = {
-    "Backoff": "backoff",
-    "ChatClient": "client",
-    "ChatSettings": "settings",
-    "Message": "parts",
-    "Profile": "profile",
-    "Reply": "reply",
-    "STUB_MODEL": "stub",
-    "StubServer": "stub",
-    "Tokens": "reply",
-    "ToolCall": "reply",
-    "Usage": "usage",
-    "image_part": "parts",
-    "load_profile": "profile",
-    "refuse_tracing": "settings",
-    "serve": "stub",
-    "text_part": "parts",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import an exported name when it is first used: numpy and the stub's Pillow take 0.3 s together."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__ = on_first_use(  # numpy and the stub's Pillow take 0.3 s together
+    __name__,
+    backoff="Backoff",
+    client="ChatClient",
+    parts="Message image_part text_part",
+    profile="Profile load_profile",
+    reply="Reply Tokens ToolCall",
+    settings="ChatSettings refuse_tracing",
+    stub="STUB_MODEL StubServer serve",
+    usage="Usage",
+)

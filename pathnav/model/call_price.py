@@ -39,8 +39,8 @@ class TokenPricing:
         """
         if self._prices.usd(model, 1, 1) is None:
             raise ConfigError(
-                f"--max-usd needs a price of model {model!r}, and the list of {self._prices.date} has none; "
-                "name a price file that lists it, or limit --max-calls instead"
+                f"a limit of money needs a price of model {model!r}, and the list of {self._prices.date} has none",
+                remedy="name a price file that lists it (--prices), or limit --max-calls instead of --max-usd",
             )
 
     def bound(self, settings: ChatSettings, question: Question) -> float | None:

@@ -20,14 +20,13 @@ from pathnav.model.gate import Gate, Rates
 from pathnav.model.hosts import refuse_public
 from pathnav.model.profile import ToolCalling
 from pathnav.model.question import Question
-from pathnav.model.redact import redacted
 from pathnav.model.reply import Reply, read_reply
 from pathnav.model.settings import ChatSettings, refuse_tracing
 from pathnav.model.terms import Terms
 from pathnav.model.text_tools import response_format, text_messages, with_actions
+from pathnav.records import redacted
 
 _log = logging.getLogger(__name__)
-_REACH = "the base URL and that the server is running"
 
 
 @dataclass(slots=True)
@@ -214,9 +213,8 @@ class ChatClient:
     def _wait_or_raise(self, error: CallFailed, retries: int) -> None:
         """Wait before the next try, or raise what a caller should see."""
         failure = error.failure
-        of_settings = failure.unreachable or failure.check is not None
-        hopeless = of_settings and not self._gate.answered
-        if not of_settings:
+        hopeless = failure.of_settings and not self._gate.answered
+        if not failure.of_settings:
             self._gate.reached()
         with self._lock:
             draw = float(self._rng.random())
@@ -245,12 +243,8 @@ class ChatClient:
         if failure.retriable and (failure.retry_after_s or 0.0) > self._backoff.retry_after_limit_s:
             sentence += f"; it asks for {failure.retry_after_s:,.0f} s of patience, which is more than is waited"
         if failure.overflow:
-            return ContextOverflow(sentence)
-        if hopeless and failure.unreachable:
-            return EndpointUnreachable(f"{sentence}; check {failure.check or _REACH}")
-        if hopeless and failure.check:
-            return EndpointUnreachable(f"{sentence}; check {failure.check}")
-        return ModelError(sentence)
+            return ContextOverflow(sentence, remedy=failure.remedy)
+        return (EndpointUnreachable if hopeless else ModelError)(sentence, remedy=failure.remedy)
 
     def _said(self, failure: Failure) -> str:
         """Return the failure as a sentence, without the key where a server echoes it."""

@@ -45,10 +45,11 @@ def of_connection(error: BaseException, timeout_s: float, proxy: str | None = No
         told = f"did not answer within {timeout_s:g} s" if silent else "dropped the connection before it had answered"
         return Failure(told, retriable=True)
     if proxy is None or "TLS" in sentence:
-        return Failure(sentence, retriable=True, unreachable=True)
+        remedy = "check the base URL and that the server is running"
+        return Failure(sentence, retriable=True, unreachable=True, of_settings=True, remedy=remedy)
     told = f"is asked through the proxy {proxy}, which {sentence}"
-    check = "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY in the environment"
-    return Failure(told, retriable=True, unreachable=True, check=check)
+    remedy = "check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY in the environment"
+    return Failure(told, retriable=True, unreachable=True, of_settings=True, remedy=remedy)
 
 
 def _of_reaching(error: BaseException) -> str | None:

@@ -20,17 +20,20 @@ _OVERFLOW = re.compile(  # wordings seen from OpenAI, vLLM, SGLang, llama.cpp, O
 _LOGPROBS = re.compile(r"log[ _-]?prob", re.IGNORECASE)
 _NOT_ABOUT_FIELDS = RETRIED_STATUSES | {401}  # OpenAI answers 403 for models whose log-probabilities it keeps
 _NOBODY_SERVED = frozenset({401, 402, 403, 404, 407, 429})  # key, account, address, quota: the same for every question
-_URL = "the base URL"
-_WRONG_SETTINGS = {401: "the key", 403: "the key and what it may use", 404: "the base URL and the model's name"}
+_URL = "check the base URL"
+_WRONG_SETTINGS = {
+    401: "check the key",
+    403: "check the key and what it may use",
+    404: "check the base URL and the model's name",
+}
 _NO_SUCH_MODEL = re.compile(
     r"invalid model|unknown model|model\b.{0,80}\b(not found|not exist|does not exist)", re.IGNORECASE
 )
 _LOOKED_AT, _STRANGE = 512, 0.1  # bytes of a body, and the share of them that may be no text: a page may be Latin-1
 _DECIMAL = r"\d+(\.\d*)?"
-_NEVER_BETTER = re.compile(  # llama.cpp answers HTTP 500 to images that its model cannot take
-    r"insufficient_quota|billing_hard_limit|exceeded your current quota"
-    r"|image input is not supported|does not support image|not a multimodal model",
-    re.IGNORECASE,
+_USED_UP = re.compile(r"insufficient_quota|billing_hard_limit|exceeded your current quota", re.IGNORECASE)
+_NO_IMAGES = re.compile(  # llama.cpp answers HTTP 500 to images that its model cannot take
+    r"image input is not supported|does not support image|not a multimodal model", re.IGNORECASE
 )
 
 
@@ -44,7 +47,8 @@ class Failure:
         retry_after_s: The wait the server asked for, None where it asked for none.
         overflow: Whether the conversation is longer than the model's context.
         unreachable: Whether no connection came about at all.
-        check: What in the settings is wrong where a first failure is of this kind; None where nothing need be.
+        of_settings: Whether a first failure of this kind says that the settings are wrong.
+        remedy: What must be done before asking again can help; None where it may help as it is.
         names_logprobs: Whether the request was refused with a word about log-probabilities.
         status: The HTTP status, None where none came or it said that all was well.
     """
@@ -54,7 +58,8 @@ class Failure:
     retry_after_s: float | None = None
     overflow: bool = False
     unreachable: bool = False
-    check: str | None = None
+    of_settings: bool = False
+    remedy: str | None = None
     names_logprobs: bool = False
     status: int | None = None
 
@@ -98,14 +103,16 @@ def of_status(status: int, headers: Mapping[str, str], body: str, message: str |
         sentence = f"redirects to {_header(headers, 'location') or 'nowhere'}, which is not followed"
     overflow = bool(_OVERFLOW.search(body))
     temporary = status in RETRIED_STATUSES or status >= 500
+    wrong_setting = _wrong_setting(status, body)
     return Failure(
         sentence=sentence,
-        retriable=temporary and not overflow and not _NEVER_BETTER.search(body),
+        retriable=temporary and not (overflow or _USED_UP.search(body) or _NO_IMAGES.search(body)),
         retry_after_s=retry_after_s(headers),
         overflow=overflow,
         names_logprobs=_is_about_fields(status) and not overflow and bool(_LOGPROBS.search(body)),
         status=None if 200 <= status < 300 else status,
-        check=_to_check(status, body),
+        of_settings=wrong_setting is not None,
+        remedy=wrong_setting or _remedy(status, body),
     )
 
 
@@ -114,9 +121,10 @@ def of_body(body: str) -> Failure:
     if not body.strip():
         return Failure("answered HTTP 200 with an empty body", retriable=True)
     if _is_page(body):
-        return Failure(f"answered HTTP 200 with a web page: {first_words(body)}", retriable=True, check=_URL)
-    kind = "something that is not a chat completion"
-    return Failure(f"answered HTTP 200 with {kind}: {first_words(body)}", retriable=True)
+        sentence = f"answered HTTP 200 with a web page: {first_words(body)}"
+        return Failure(sentence, retriable=True, of_settings=True, remedy=_URL)
+    sentence = f"answered HTTP 200 with something that is not a chat completion: {first_words(body)}"
+    return Failure(sentence, retriable=True, remedy=f"{_URL}, or the server behind it")
 
 
 def text_of(content: bytes, content_type: str) -> str:
@@ -154,13 +162,25 @@ def first_words(text: str) -> str:
     return line if len(line) <= FIRST_WORDS else line[:FIRST_WORDS].rstrip() + " ..."
 
 
-def _to_check(status: int, body: str) -> str | None:
-    """Return what in the settings a first answer of this kind says is wrong."""
+def _wrong_setting(status: int, body: str) -> str | None:
+    """Return what to check where an answer, coming first, says that the settings are wrong."""
     if 300 <= status < 400 or status == 405 or (status == 501 and _is_page(body)):
         return _URL
     if status == 400 and _NO_SUCH_MODEL.search(body):
-        return "the model's name"
+        return "check the model's name"
     return _WRONG_SETTINGS.get(status)
+
+
+def _remedy(status: int, body: str) -> str | None:
+    """Return what must be done where a second try cannot help."""
+    if _USED_UP.search(body):
+        return "wait for the quota, which is used up, or raise it"
+    if status == 402:
+        return "check the account"
+    if status == 400:  # an order of roles, or a place for images, that a profile can mend
+        return "mend what the endpoint complains of (pathnav doctor writes a profile that it takes)"
+    refused = 400 <= status < 500 and status not in RETRIED_STATUSES
+    return "mend what the endpoint complains of" if refused else None
 
 
 def _is_page(body: str) -> bool:

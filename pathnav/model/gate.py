@@ -176,7 +176,7 @@ class Gate:
             ModelError: What the gate was closed with, or RunStopped where a limit is reached.
         """
         if self._closed is not None:
-            raise type(self._closed)(str(self._closed))
+            raise type(self._closed)(str(self._closed), remedy=self._closed.remedy)
         self.guard.check()
 
     def may_warn(self) -> bool:

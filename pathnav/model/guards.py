@@ -149,7 +149,7 @@ class Guard:
             return 0.0
         bound = self.pricing.bound(settings, question) if self.pricing is not None else None
         if bound is None:
-            raise RunStopped(f"--max-usd needs a price of model {settings.model!r}, and there is none")
+            raise RunStopped(f"a limit of money needs a price of model {settings.model!r}, and there is none")
         return bound
 
     def _fits(self, bound: float) -> bool:

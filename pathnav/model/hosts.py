@@ -49,8 +49,8 @@ def refuse_public(host: str, allowed: Collection[str], resolve: Resolve = addres
         is_public = any(ipaddress.ip_address(address.partition("%")[0]).is_global for address in public)
         where = "on a public network" if is_public else "neither on this machine nor in a private network"
         raise ConfigError(
-            f"the endpoint {host} is {where}, and slide pixels would be sent there: say that they may with "
-            f"--allow-host {host}, or model.allow_hosts: [{host}] in the scenario"
+            f"the endpoint {host} is {where}, and slide pixels would be sent there",
+            remedy=f"say that they may with --allow-host {host}, or model.allow_hosts: [{host}] in the scenario",
         )
 
 

@@ -56,11 +56,8 @@ def _first_heard(chart: Chart, asked: Asked) -> Heard:
 def _raise_if_hopeless(chart: Chart, heard: Heard) -> None:
     failure, endpoint = heard.failure, chart.line.settings.endpoint
     answered = any(entry["failure"] is None for entry in chart.line.evidence)
-    if failure is not None and not answered:
-        if failure.unreachable:
-            raise EndpointUnreachable(f"{endpoint} {heard.sentence}; check the base URL and that the server is running")
-        if failure.check is not None:
-            raise EndpointUnreachable(f"{endpoint} {heard.sentence}; check {failure.check}")
+    if failure is not None and failure.of_settings and not answered:
+        raise EndpointUnreachable(f"{endpoint} {heard.sentence}", remedy=failure.remedy)
 
 
 def _honoured(heard: Heard) -> str:

@@ -212,7 +212,7 @@ class Line:
                 break
             if self.calls >= self.max_calls or self._silent >= DEAD_AFTER:
                 break
-            if failure.check is not None and not self.seconds:
+            if failure.of_settings and not self.seconds:
                 break  # nothing has been answered yet: it is the wrong address
             is_busy = heard.is_passing and heard.sentence.startswith("answered")
             once_more = wait_s == _WAITS_S[0] or (wait_s is not None and is_busy)

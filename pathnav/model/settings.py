@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pathnav.errors import ConfigError
 from pathnav.model.profile import DEFAULT_PROFILE, Profile
-from pathnav.model.redact import remember
+from pathnav.records import remember
 
 DETAILS = ("low", "high", "auto")
 TRACING_VARIABLES = (  # langsmith reads each name under both prefixes

@@ -22,8 +22,8 @@ from pathnav.model.failures import CallFailed, Failure
 from pathnav.model.hosts import is_named
 from pathnav.model.profile import ToolChoice
 from pathnav.model.question import Question
-from pathnav.model.redact import redacted
 from pathnav.model.settings import ChatSettings
+from pathnav.records import redacted
 
 ANSWER_LIMIT_MB = 32
 """An answer is not read beyond; the longest with log-probabilities have less than 10 MB."""

@@ -4,8 +4,9 @@ scores = make_report("runs/quickstart").as_json()
 draw_episode("runs/quickstart", "3b5c0fc661cbc3ef0c88").save("trajectory.png")
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pathnav._lazy import on_first_use
 
 if TYPE_CHECKING:
     from pathnav.report.exploration_record import ExplorationResult
@@ -25,23 +26,10 @@ __all__ = [
     "make_report",
 ]
 
-_HOMES = {
-    "EpisodeResult": "load",
-    "ExplorationResult": "exploration_record",
-    "Report": "summary",
-    "RunRecord": "load",
-    "draw_episode": "picture",
-    "draw_result": "picture",
-    "draw_trajectory": "picture",
-    "load_run": "load",
-    "make_report": "summary",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import an exported name when it is first used: a table needs no picture library."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__ = on_first_use(  # a table needs no picture library
+    __name__,
+    exploration_record="ExplorationResult",
+    load="EpisodeResult RunRecord load_run",
+    picture="draw_episode draw_result draw_trajectory",
+    summary="Report make_report",
+)

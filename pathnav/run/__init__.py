@@ -6,8 +6,9 @@ result = locate("slide.svs", "dense infiltrate", magnification=10, agent="my_age
 print(result["outcome"], result["box"])
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pathnav._lazy import on_first_use
 
 if TYPE_CHECKING:
     from pathnav.run.case import SlideSource
@@ -30,23 +31,13 @@ __all__ = [
     "run_plan",
 ]
 
-_HOMES = {
-    "ExploreRequest": "explore_request",
-    "Question": "question",
-    "Request": "request",
-    "RunFolder": "folder",
-    "ScenarioRun": "scenario_run",
-    "SlideSource": "case",
-    "explore_slide": "explore_request",
-    "locate": "request",
-    "run_plan": "runner",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import an exported name when it is first used: the agents behind it take 1 s to import."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__ = on_first_use(  # the agents behind it take 1 s to import
+    __name__,
+    case="SlideSource",
+    explore_request="ExploreRequest explore_slide",
+    folder="RunFolder",
+    question="Question",
+    request="Request locate",
+    runner="run_plan",
+    scenario_run="ScenarioRun",
+)

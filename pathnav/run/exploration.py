@@ -86,7 +86,9 @@ class Search:
         if self.seed < 0:
             raise ConfigError(f"the seed must be a whole number of 0 or more, got {self.seed}")
         if self.scorer.is_oracle and self.truth is None:
-            raise ConfigError("the oracle needs a slide with a tumour annotation: give --annotation and --tumour-class")
+            raise ConfigError(
+                "the oracle needs a slide with a tumour annotation", remedy="give --annotation and --tumour-class"
+            )
 
     @functools.cached_property
     def _shared_key(self) -> dict[str, Any]:

@@ -104,7 +104,8 @@ class ExploreRequest:
             folder.check()
         plugin = loaded_scorer(self.scorer)
         if self.model is not None and not uses_model(plugin):
-            raise ConfigError(f"scorer {plugin.name!r} asks no model: leave out --model, or name one that asks a model")
+            sentence = f"scorer {plugin.name!r} asks no model, and one is named"
+            raise ConfigError(sentence, remedy="leave out --model, or name a scorer that asks one")
         with endpoint(self.model, needed=uses_model(plugin)) as model:
             choice = ScorerChoice.of(plugin, self.options, model, seed=self.seed, concurrency=self.concurrency)
             search = self._search(choice, slides, notify)

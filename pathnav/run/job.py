@@ -113,8 +113,8 @@ class Job(Protocol):
 
 
 def sentence(error: BaseException) -> str:
-    """Return an error of pathnav's as it is, any other with its type."""
-    return str(error) if isinstance(error, PathnavError) else f"{type(error).__name__}: {error}".rstrip(": ")
+    """Return an error of pathnav's with its remedy, any other with its type."""
+    return error.with_remedy if isinstance(error, PathnavError) else f"{type(error).__name__}: {error}".rstrip(": ")
 
 
 def caught(work: Callable[[], Answer]) -> Answer | BaseException:

@@ -43,7 +43,7 @@ class Episode:
         if self.seed < 0:
             raise ConfigError(f"the seed must be a whole number of 0 or more, got {self.seed}")
         if self.agent.plugin.cls is Oracle and self.case.target is None:
-            raise ConfigError("the oracle needs a query whose target is known: give --tree and --query")
+            raise ConfigError("the oracle needs a query whose target is known", remedy="give --tree and --query")
 
     @property
     def own_seed(self) -> int:

@@ -37,21 +37,22 @@ class Question:
 
     def __post_init__(self) -> None:
         if self.tree is None and self.query_id is not None:
-            raise ConfigError(f"--query {self.query_id} names a node of a diagnostic tree: give its file with --tree")
+            raise ConfigError(f"query {self.query_id} needs its diagnostic tree", remedy="give the file with --tree")
         if self.tree is not None and self.query_id is None:
-            raise ConfigError(f"--tree {self.tree} holds many queries: name one with --query ID")
+            raise ConfigError(f"tree {self.tree} holds many queries", remedy="name one with --query ID")
         own_words = {
-            "--finding": self.finding,
-            "--magnification": self.magnification,
-            "--region": self.region,
-            "--target-size": self.target_size,
+            "finding": self.finding,
+            "magnification": self.magnification,
+            "region": self.region,
+            "target size": self.target_size,
         }
         given = [name for name, value in own_words.items() if value is not None]
         if self.tree is not None and given:
-            raise ConfigError(f"{' and '.join(given)} cannot be given with --tree, which says it all")
-        missing = [name for name in ("--finding", "--magnification") if own_words[name] is None]
+            raise ConfigError(f"{' and '.join(given)} cannot be given with a tree, which says it all")
+        missing = [name for name in ("finding", "magnification") if own_words[name] is None]
         if self.tree is None and missing:
-            raise ConfigError(f"{' and '.join(missing)} must be given, or --tree and --query")
+            remedy = "give --finding and --magnification, or --tree and --query"
+            raise ConfigError(f"a question needs a {' and a '.join(missing)}", remedy=remedy)
 
     def pose(self, source: SlideSource, slides: OpenSlides) -> Case:
         """Return the question about a slide.

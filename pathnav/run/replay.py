@@ -66,7 +66,7 @@ def replay_episode(folder: Path, slide: str | None = None, *, model_from_record:
     record = load_record(folder)
     if model_from_record and (record.is_search or not record.result.get("model")):
         why = "is a search, whose answers are scores" if record.is_search else "asked no model"
-        raise ConfigError(f"{folder} {why}: leave out --model-from-record")
+        raise ConfigError(f"{folder} {why}", remedy="leave out --model-from-record")
     if record.is_search:
         from pathnav.run.replay_search import replay_search
 

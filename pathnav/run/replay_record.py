@@ -114,15 +114,16 @@ class EpisodeRecord:
             SlideError: If it cannot be opened, or is another slide.
         """
         path, then = moved or str(self.field("slide", "path")), self.field("slide")
-        hint = "" if moved else "; where it was moved, name the file with --slide FILE"
+        remedy = None if moved else "where it was moved, name the file with --slide FILE"
         source = SlideSource(path, reader=then.get("reader"))
         try:
             slide = source.open()
         except SlideError as error:
-            raise SlideError(f"{error}{hint}") from error
+            raise SlideError(str(error), remedy=error.remedy or remedy) from error
         if slide.fingerprint != self.field("slide", "fingerprint"):
             slide.close()
-            raise SlideError(f"{path} is not the slide of the record, or was changed: its fingerprint differs{hint}")
+            told = f"{path} is not the slide of the record, or was changed: its fingerprint differs"
+            raise SlideError(told, remedy=remedy)
         power, mpp_um = then.get("objective_power"), tuple(self.field("slide", "mpp_um"))
         if slide.has_mpp and (slide.mpp_um, slide.objective_power) == (mpp_um, power):
             return slide

@@ -90,7 +90,8 @@ class Request:
             folder.check()
         plugin = loaded(self.agent)
         if self.model is not None and not uses_model(plugin):
-            raise ConfigError(f"agent {plugin.name!r} asks no model: leave out --model, or name an agent that asks one")
+            sentence = f"agent {plugin.name!r} asks no model, and one is named"
+            raise ConfigError(sentence, remedy="leave out --model, or name an agent that asks one")
         with endpoint(self.model, needed=uses_model(plugin)) as model:
             agent = AgentChoice.of(plugin, self.options, model)
             case = self.question.pose(self.source, slides)

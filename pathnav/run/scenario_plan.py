@@ -77,7 +77,7 @@ def named_endpoint(scenario: Scenario, *, with_key: bool = True) -> ChatSettings
         return None
     if model.base_url is None:
         raise ConfigError(
-            f"model {model.name!r} has no address: give --base-url URL, or model.base_url in the scenario"
+            f"model {model.name!r} has no address", remedy="give --base-url URL, or model.base_url in the scenario"
         )
     settings = ChatSettings(
         base_url=model.base_url,

@@ -65,5 +65,5 @@ def test_a_corrected_annotation_is_not_answered_from_old_scores(tree: TileTree) 
 
 
 def test_without_an_annotation_the_oracle_says_what_it_needs(tree: TileTree) -> None:
-    with pytest.raises(PluginError, match="--annotation"):
+    with pytest.raises(PluginError, match="annotation"):
         explore(tree, OracleScorer(), [TopK(Schedule((1, 1, 1)))])

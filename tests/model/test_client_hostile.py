@@ -157,8 +157,9 @@ def test_a_proxy_that_refuses_is_named_and_not_the_endpoint(monkeypatch: pytest.
         settings = ChatSettings(f"{scheme}://10.9.8.7/v1", "m", allow_hosts=("10.9.8.7",))
         with ChatClient(settings) as client, pytest.raises(EndpointUnreachable) as caught:
             client.ask(QUESTION)
-    told = f"{scheme}://10.9.8.7/v1 is asked through the proxy http://{proxy}, which refuses the connection; check "
-    assert str(caught.value) == told + "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY in the environment"
+    told = f"{scheme}://10.9.8.7/v1 is asked through the proxy http://{proxy}, which refuses the connection"
+    assert str(caught.value) == told
+    assert "HTTPS_PROXY" in str(caught.value.remedy)
 
 
 def test_a_proxy_that_lets_nobody_through_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

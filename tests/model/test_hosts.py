@@ -28,14 +28,15 @@ def test_this_machine_and_private_networks_need_no_word(host: str) -> None:
     ],
 )
 def test_what_carriers_and_clouds_answer_from_is_refused_until_it_is_named(host: str) -> None:
-    with pytest.raises(ConfigError, match=f"neither on this machine nor in a private network.*--allow-host {host}"):
+    with pytest.raises(ConfigError, match="neither on this machine nor in a private network") as caught:
         refuse_public(host, ())
+    assert f"--allow-host {host}" in str(caught.value.remedy)
     refuse_public(host, (host,))
 
 
 @pytest.mark.parametrize("host", ["8.8.8.8", "2001:4860:4860::8888", "::ffff:8.8.8.8", "172.32.0.1"])
 def test_a_public_address_is_refused_until_it_is_named(host: str) -> None:
-    with pytest.raises(ConfigError, match=f"--allow-host {host}"):
+    with pytest.raises(ConfigError, match=f"{host} is on a public network"):
         refuse_public(host, ("api.openai.com",))
     refuse_public(host, (host.upper(),))
 

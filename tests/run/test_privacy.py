@@ -111,20 +111,14 @@ def test_what_is_written_is_for_the_user_alone(bench: Bench, pathnav: Command, t
 
 
 @pytest.mark.parametrize("variable", TRACING_VARIABLES)
-@pytest.mark.parametrize("command", ["run", "locate", "explore"])
 def test_a_variable_that_would_send_pixels_elsewhere_stops_the_start(
-    bench: Bench, pathnav: Command, monkeypatch: pytest.MonkeyPatch, command: str, variable: str
+    bench: Bench, pathnav: Command, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
-    arguments = {
-        "run": ("run", bench.scenario(1, agents=["vlm"])),
-        "locate": bench.words(),
-        "explore": ("explore", bench.slide, "--tile-px", 64),
-    }
     monkeypatch.setenv(variable, "true")
     before = bench.files()
-    said = pathnav(*arguments[command], "--out", bench.folder / "out")
+    said = pathnav(*bench.words(), "--out", bench.folder / "out")
     assert (said.code, said.out, len(said.sentences)) == (2, "", 1)
-    assert f"{variable} would send prompts and slide pixels to LangSmith" in said.err
+    assert variable in said.err
     assert bench.files() == before
 
 
@@ -182,6 +176,7 @@ def test_a_key_stands_in_no_file_of_a_run_that_repeats_it(
         said = pathnav("run", scenario, "--out", out)
     assert said.code in (0, 1), said.err
     assert KEY in server.requests[0].headers["authorization"]
+    assert agent != "vlm" or not any(KEY in request.raw.decode() for request in server.requests), "nor sent back"
     assert KEY not in said.out + said.err
     found = [path for path in out.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
     assert found == []

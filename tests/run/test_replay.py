@@ -204,8 +204,9 @@ def test_an_agent_that_is_gone_cannot_be_replayed(bench: Bench) -> None:
 def test_a_slide_that_moved_is_named_and_another_is_refused(bench: Bench) -> None:
     folder = played(bench, "finished")
     bench.slide.rename(bench.folder / "moved.tif")
-    with pytest.raises(SlideError, match="name the file with --slide"):
+    with pytest.raises(SlideError) as caught:
         replay_episode(folder)
+    assert "--slide" in str(caught.value.remedy)
     assert replay_episode(folder, str(bench.folder / "moved.tif")).is_equal
     write_slide(bench.slide, 0.26)
     with pytest.raises(SlideError, match="its fingerprint differs"):
@@ -247,5 +248,5 @@ def test_what_is_no_episode_is_refused(bench: Bench) -> None:
 
 def test_replies_can_only_be_taken_where_there_are_some(bench: Bench) -> None:
     ask(bench, "random")
-    with pytest.raises(ConfigError, match="asked no model: leave out --model-from-record"):
+    with pytest.raises(ConfigError, match="asked no model"):
         replay_episode(episode(bench), model_from_record=True)

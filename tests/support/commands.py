@@ -1,5 +1,6 @@
 """Run `pathnav` in this process, and what it needs: a small slide with a tree, a scenario, agents in a file."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,13 @@ class Said:
     err: str
 
     @property
+    def json(self) -> dict[str, Any]:
+        """The one JSON object on stdout."""
+        (line,) = self.out.splitlines()
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    @property
     def sentences(self) -> list[str]:
         """The lines on stderr."""
         return self.err.splitlines()
@@ -112,6 +120,12 @@ class Command:
         code = main([str(argument) for argument in arguments])
         said = self._capsys.readouterr()
         return Said(code, said.out, said.err)
+
+    def json(self, *arguments: object, code: int = 0) -> dict[str, Any]:
+        """Return the one JSON object that a command prints on stdout."""
+        said = self(*arguments, "--json")
+        assert said.code == code, said
+        return said.json
 
 
 @dataclass(frozen=True)
