@@ -20,12 +20,12 @@ from pathnav.model.reply import Reply
 from pathnav.model.usage import Usage
 from pathnav.model.yes_no import Reading, read_yes_no
 from pathnav.parallel import as_ready
+from pathnav.records import redacted
 from pathnav.slide.pixels import encode_jpeg
 
 if TYPE_CHECKING:
     from pathnav.model.client import ChatClient
 
-SHORTEST_KEY = 6  # local servers take any text for a key, such as `x`: replacing that would tear words apart
 KEPT_CHARACTERS = 2000  # of an answer, in the record
 DETAIL_FORMAT = "pathnav-vlm-detail-2"
 """Of a stored score's detail. The first had no `format`, `p_yes`, `seconds` or `first_text`; its scores stand."""
@@ -189,8 +189,7 @@ def _detail(reply: Reply, reading: Reading, usage: Usage, jpeg: bytes, key: str 
 
 def _kept_text(reply: Reply, key: str | None) -> str:
     """Return an answer's text as a record may hold it."""
-    text = reply.text.replace(key, "[key]") if key and len(key) >= SHORTEST_KEY else reply.text
-    return text[:KEPT_CHARACTERS]
+    return str(redacted(reply.text, key))[:KEPT_CHARACTERS]
 
 
 def _large_enough(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
