@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 PATIENCE_S = 30.0
@@ -14,6 +15,17 @@ PATIENCE_S = 30.0
 Item = TypeVar("Item")
 Ready = TypeVar("Ready")
 Result = TypeVar("Result")
+
+
+def caught(work: Callable[[], Result]) -> Result | BaseException:
+    """Return what a piece of work comes to: its result, or whatever it raised.
+
+    The one place that catches everything: whatever an agent or a scorer does, its job has an end.
+    """
+    try:
+        return work()
+    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001  # the one place
+        return error
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +84,10 @@ class Threads(Generic[Item, Result]):
     def _loop(self, number: int) -> None:
         while self._begin(number):
             item = self._under_way[number]
-            try:
-                result: Result | Failed = self._work(item)
-            except BaseException as error:  # noqa: BLE001  # raised where the results are taken
-                result = Failed(error)
+            result = caught(partial(self._work, item))
             with self._lock:
                 del self._under_way[number]
-            self._ended.put((item, result))
+            self._ended.put((item, Failed(result) if isinstance(result, BaseException) else result))
         self._ended.put(None)
 
     def _begin(self, number: int) -> bool:

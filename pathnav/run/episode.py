@@ -25,10 +25,11 @@ from pathnav.localise.environment import Environment
 from pathnav.localise.outcome import Outcome
 from pathnav.localise.views import ViewSettings
 from pathnav.model.terms import Terms
+from pathnav.parallel import caught
 from pathnav.records import EVENTS_FILE, EventLog, JsonObject, redacted, write_json_atomic
 from pathnav.run.case import SlideSource
 from pathnav.run.folder import RESULT_FILE, RunFolder
-from pathnav.run.job import Attempt, Workplace, caught, sentence
+from pathnav.run.job import Attempt, Workplace, sentence
 from pathnav.run.ledger import seconds_before
 from pathnav.run.plan import Episode
 from pathnav.run.result import query_facts, result_of

@@ -14,12 +14,13 @@ from pathnav.cohort.protocol import MAGNIFICATIONS
 from pathnav.errors import EndpointUnreachable, PluginError, RecordError, RunStopped, SlideError
 from pathnav.localise.outcome import Outcome
 from pathnav.model.terms import Terms
+from pathnav.parallel import caught
 from pathnav.records import JsonObject, locked, redacted, write_json_atomic
 from pathnav.run.case import SlideSource
 from pathnav.run.exploration import Search
 from pathnav.run.exploration_result import Found, details_of, finished, lost
 from pathnav.run.folder import EXPLORATION_FORMAT, RESULT_FILE, RunFolder
-from pathnav.run.job import Attempt, Workplace, caught, sentence
+from pathnav.run.job import Attempt, Workplace, sentence
 from pathnav.run.stopped import stopped_by
 
 if TYPE_CHECKING:

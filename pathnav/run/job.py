@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 from pathnav.errors import PathnavError, RunStopped
 from pathnav.records import JsonObject
@@ -15,8 +15,6 @@ from pathnav.run.open_slides import OpenSlides
 if TYPE_CHECKING:
     from pathnav.explore import TileTree
     from pathnav.model import ChatSettings
-
-Answer = TypeVar("Answer")
 
 
 class Stop:
@@ -115,14 +113,3 @@ class Job(Protocol):
 def sentence(error: BaseException) -> str:
     """Return an error of pathnav's with its remedy, any other with its type."""
     return error.with_remedy if isinstance(error, PathnavError) else f"{type(error).__name__}: {error}".rstrip(": ")
-
-
-def caught(work: Callable[[], Answer]) -> Answer | BaseException:
-    """Return what a piece of a job comes to: its answer, or whatever it raised.
-
-    The one place that catches everything: whatever an agent or a scorer does, its job has an end.
-    """
-    try:
-        return work()
-    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001  # the one place
-        return error
