@@ -114,7 +114,7 @@ class _Run:
             if isinstance(ended, EndpointUnreachable) and not self.at.clients.has_answered(self.search.scorer.model):
                 raise ended
             if isinstance(ended, PluginError) and self._is_unusable:
-                raise PluginError(redacted(str(ended), self.secret)) from ended
+                raise PluginError(redacted(str(ended), self.secret), remedy=ended.remedy) from ended
             results = self._write(self._lost(ended) if isinstance(ended, BaseException) else ended)
         if isinstance(ended, KeyboardInterrupt):
             raise ended

@@ -27,8 +27,9 @@ from pathnav.localise.graph import EpisodeState, Nodes, first_state
 from pathnav.localise.outcome import Outcome, final_box
 from pathnav.localise.tool import DEFAULT_TOOLS, OfferedTools, load_tools
 from pathnav.localise.views import ViewSettings
-from pathnav.parallel import caught, sentence
+from pathnav.parallel import caught
 from pathnav.records import JsonObject
+from pathnav.run.job import sentence
 from pathnav.run.plan import Episode
 from pathnav.run.replay_agent import recorded_agent
 from pathnav.run.replay_chat import RecordedModel, recorded_settings

@@ -189,7 +189,9 @@ def run_plan(
     options = options or RunOptions()
     guard = Guard(options.limits, options.pricing)
     with ChatClients(options.rates, guard) as clients:
-        return _Run(plan, folder, options, clients, guard, slides, on_progress).to_the_end(description)
+        return _Run(plan, folder, options, clients, guard, slides=slides, on_progress=on_progress).to_the_end(
+            description
+        )
 
 
 class _Run:
@@ -202,6 +204,7 @@ class _Run:
         options: RunOptions,
         clients: ChatClients,
         guard: Guard,
+        *,
         slides: OpenSlides,
         on_progress: OnProgress,
     ) -> None:
@@ -300,8 +303,8 @@ class _Run:
         except InUse as error:
             if self.options.workers is None:
                 raise ConfigError(
-                    f"the output folder {self.folder.path} is in use by another run, which asks the same; wait for "
-                    "it, or name another --out"
+                    f"the output folder {self.folder.path} is in use by another run, which asks the same",
+                    remedy="wait for it, or name another --out",
                 ) from error
             self.elsewhere.append((attempt.job, before))
             return
