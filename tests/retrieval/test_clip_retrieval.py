@@ -15,23 +15,10 @@ from pathnav.localise import Environment, MemoryRecorder
 from pathnav.retrieval import EmbeddingStore, ModelChoice, WindowGrid, finding_vector, load
 from pathnav.slide import Slide, open_slide
 from pathnav.testing import check_agent
-from support.blue_slide import MPP_UM, PLANTED, REGIONS, write_blue_slide
+from support.blue_slide import MPP_UM, PLANTED, REGIONS
 from support.commands import Command
-from support.planted_clip import save_planted
 
 pytestmark = pytest.mark.clip
-
-
-@pytest.fixture(scope="module")
-def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the architecture of the planted network."""
-    return f"local-dir:{save_planted(tmp_path_factory.mktemp('planted') / 'network')}"
-
-
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the slide with three blue squares."""
-    return write_blue_slide(tmp_path_factory.mktemp("blue") / "blue.tiff")
 
 
 @pytest.fixture
