@@ -68,12 +68,8 @@ def test_a_row_has_the_same_bytes_whatever_else_is_in_the_call(
     alone = np.concatenate([model.encode_images(images[[at]]) for at in range(len(images))])
     turned = model.encode_images(images[::-1])[::-1]
     assert together.tobytes() == alone.tobytes() == turned.tobytes()
-
-
-def test_a_text_has_the_same_bytes_whatever_else_is_in_the_call(model: ImageTextModel) -> None:
     many = [f"text {number}" for number in range(20)]
-    alone = np.concatenate([model.encode_texts([one]) for one in many])
-    assert model.encode_texts(many).tobytes() == alone.tobytes()
+    assert model.encode_texts(many).tobytes() == np.concatenate([model.encode_texts([one]) for one in many]).tobytes()
 
 
 def test_nothing_gives_no_rows(model: ImageTextModel) -> None:
@@ -89,19 +85,6 @@ def test_threads_get_what_one_thread_gets(model: ImageTextModel, images: NDArray
     for thread in threads:
         thread.join()
     assert found == [expected] * 4
-
-
-def test_encoding_leaves_torch_as_it_was(model: ImageTextModel, images: NDArray[np.uint8]) -> None:
-    import torch
-
-    before = (torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32, torch.is_grad_enabled())
-    torch.set_float32_matmul_precision("medium")
-    try:
-        model.encode_images(images[:1])
-        assert torch.get_float32_matmul_precision() == "medium"
-    finally:
-        torch.set_float32_matmul_precision(before[0])
-    assert (torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32, torch.is_grad_enabled()) == before
 
 
 @pytest.mark.parametrize(
@@ -151,11 +134,6 @@ def test_what_a_model_is_can_be_recorded(model: ImageTextModel, tiny_name: str, 
 def test_images_of_another_shape_are_refused(model: ImageTextModel, wrong: NDArray[Any]) -> None:
     with pytest.raises(ConfigError, match=r"\(n, 64, 64, 3\)"):
         model.encode_images(wrong)
-
-
-def test_one_text_is_not_a_list_of_letters(model: ImageTextModel) -> None:
-    with pytest.raises(ConfigError, match="texts"):
-        model.encode_texts("necrosis")
 
 
 @pytest.mark.parametrize(("height", "width", "inside"), [(128, 64, (64, 32)), (10, 40, (16, 64)), (1, 500, (1, 64))])
