@@ -136,9 +136,9 @@ class _Search:
     def scores(self, windows: _Windows, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the cosines of windows with the finding: float64, shape (n,)."""
         new = numbers[np.isnan(windows.scores[numbers])]
-        embedded = self._environment.survey.embed(windows.grid, new, self._model)
+        vectors = self._environment.survey.embed(windows.grid, new, self._model).astype(np.float64)
         self._compared += new.size
-        windows.scores[new] = np.round(embedded.vectors.astype(np.float64) @ self._finding, SCORE_DIGITS)
+        windows.scores[new] = np.round(vectors @ self._finding, SCORE_DIGITS)
         return windows.scores[numbers]
 
     def refined(self) -> NDArray[np.int64]:

@@ -5,15 +5,19 @@ over both cosines, sharp enough to tell tiles apart, and not so sharp that all o
 apart from scores, so that other words for the same tiles show the model no image.
 """
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from typing import Any
 
-from pathnav.explore import Source, TileImage, TileScore
-from pathnav.retrieval import EmbeddingStore, ImageTextModel, ModelChoice, load
-from pathnav.retrieval.contrast import contrast_of, probabilities
-from pathnav.retrieval.tiles import embedded_tiles
+import numpy as np
+from numpy.typing import NDArray
 
+from pathnav.explore import Source, TileImage, TileScore
+from pathnav.retrieval import EmbeddingStore, ImageTextModel, ModelChoice, contrast_of, load
+
+READERS = max(1, min(8, (os.cpu_count() or 1) - 1))
 SCORE_DIGITS = 6
 """A probability is rounded: sums of 512 products in float32 differ by 1e-7 between machines."""
 
@@ -53,7 +57,6 @@ class ClipRetrievalScorer:
         self._choice = ModelChoice(architecture, checkpoint, device, precision, batch)
         self._contrast = contrast_of(tumour, not_tumour)
         self._store = EmbeddingStore()
-        self.embedding_costs: dict[str, int] | None = None
 
     def accept_embeddings(self, store: EmbeddingStore) -> None:
         """Take the store that embeddings are kept in; else they go with the scorer."""
@@ -68,22 +71,42 @@ class ClipRetrievalScorer:
     def _model(self) -> ImageTextModel:
         return load(self._choice)
 
+    @property
+    def embedding_costs(self) -> dict[str, int] | None:
+        """What embeddings of tiles have cost."""
+        return self._store.costs
+
     def score(self, tiles: Sequence[TileImage]) -> Iterable[TileScore]:
         """Return the probability of tumour of each tile."""
         found = (self._probabilities(list(grid)) for _, grid in groupby(tiles, _grid))
-        return [TileScore(True, confidence, Source.COMPUTED) for some in found for confidence in some]
+        return [TileScore(True, round(share, SCORE_DIGITS), Source.COMPUTED) for some in found for share in some]
 
     def _probabilities(self, tiles: Sequence[TileImage]) -> list[float]:
         """Return the probabilities of tiles of one grid."""
-        found = embedded_tiles(tiles, self._model, self._store)
-        before = self.embedding_costs or {"encoded": 0, "kept_from_before": 0}
-        self.embedding_costs = {
-            "encoded": before["encoded"] + found.encoded,
-            "kept_from_before": before["kept_from_before"] + found.found,
-            "store_bytes": self._store.disk_bytes,
-        }
-        shares = probabilities(self._model, found.vectors, self._contrast)
-        return [round(share, SCORE_DIGITS) for share in shares.tolist()]
+        model = self._model
+        shares: list[float] = self._contrast.probabilities(model, embedded_tiles(tiles, model, self._store)).tolist()
+        return shares
+
+
+def embedded_tiles(tiles: Sequence[TileImage], model: ImageTextModel, store: EmbeddingStore) -> NDArray[np.float32]:
+    """Return the embeddings of tiles of one slide and magnification; several threads read those that are new."""
+    slide, magnification = _grid(tiles[0])
+
+    def images(missing: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8]]]:
+        with ThreadPoolExecutor(READERS, "pathnav-tiles") as pool:
+            for start in range(0, missing.size, READERS):
+                places = missing[start : start + READERS]
+                fitted = pool.map(lambda place: model.fitted(tiles[place].read()), places.tolist())
+                yield places, np.stack(list(fitted))
+
+    return store.embedded(
+        np.array([tile.number for tile in tiles], np.int64),
+        np.array([tile.box.as_list() for tile in tiles], np.float64),
+        images,
+        model=model,
+        slide=slide,
+        grid={"tile_px": tiles[0].tile_px, "magnification": magnification, "side_px": model.side_px},
+    )
 
 
 def _grid(tile: TileImage) -> tuple[str, float]:

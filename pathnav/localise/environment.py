@@ -20,7 +20,7 @@ from pathnav.localise.survey import Survey
 from pathnav.localise.views import View, ViewSettings, view_of
 from pathnav.model import ChatClient
 from pathnav.model.profile import Frame
-from pathnav.retrieval.store import EmbeddingStore
+from pathnav.retrieval.embeddings import EmbeddingStore
 from pathnav.slide import Slide
 
 

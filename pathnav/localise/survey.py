@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathnav.geometry import Box
-from pathnav.retrieval.embedding import Embedded, embedded, window_images
-from pathnav.retrieval.store import EmbeddingStore, Encoder, Numbers
-from pathnav.retrieval.windows import WindowGrid
+from pathnav.retrieval.embeddings import EmbeddingStore, window_images
+from pathnav.retrieval.model import ImageTextModel, Vectors
+from pathnav.retrieval.windows import Numbers, WindowGrid
 from pathnav.slide import Reading, Slide, TissueMask
 from pathnav.slide.scale import UM_AT_1X
 from pathnav.slide.tissue import find_tissue
@@ -30,7 +30,11 @@ class Survey:
         self._embeddings = embeddings
         self.region = region
         self.boxes: list[Box] = []
-        self.embedding_costs: dict[str, int] | None = None
+
+    @property
+    def embedding_costs(self) -> dict[str, int] | None:
+        """What embeddings of windows have cost; None where none were asked for."""
+        return self._embeddings.costs if self._embeddings is not None else None
 
     def tissue_mask(self, max_side_px: int = 1024) -> TissueMask:
         """Return the tissue mask of the search region, its long side at most `max_side_px` cells."""
@@ -51,8 +55,8 @@ class Survey:
             return np.full_like(rgb, 255)
         return _white_outside(rgb, box, self.region)
 
-    def embed(self, grid: WindowGrid, numbers: Numbers, model: Encoder) -> Embedded:
-        """Return a model's embeddings of windows, of which it is shown only those that are not kept from before.
+    def embed(self, grid: WindowGrid, numbers: Numbers, model: ImageTextModel) -> Vectors:
+        """Return a model's embeddings of windows, which is shown only those that are not kept from before.
 
         A window's image is square, as large as the model takes it; the window's long side fills it, and what its short
         side leaves is white.
@@ -61,6 +65,9 @@ class Survey:
             grid: Windows over the search region.
             numbers: Those that are wanted, int64, shape (n,).
             model: Encodes them.
+
+        Returns:
+            float32, shape (n, dimensions), rows of unit length.
         """
         self.boxes.extend(grid.covered(numbers))
         if self._embeddings is None:
@@ -68,25 +75,20 @@ class Survey:
         mpp = self._slide.mpp_um
         magnification = UM_AT_1X * model.side_px / max(grid.width * mpp[0], grid.height * mpp[1])
         shown = {"side_px": model.side_px, "mpp_um": list(mpp), "blank": self._blank}
-        shelf = self._embeddings.shelf(self._slide.fingerprint, {**grid.settings, **shown}, model)
 
         def read(box: Box) -> Reading:
             found = self._slide.reading(box, magnification=magnification)
             return replace(found, rgb=np.full_like(found.rgb, 255)) if self._blank else found
 
         images = window_images(grid, numbers, read, model.side_px)
-        found = embedded(numbers, grid.boxes(numbers), images, model=model, shelf=shelf)
-        self._count(found, self._embeddings.disk_bytes)
-        return found
-
-    def _count(self, found: Embedded, disk_bytes: int) -> None:
-        """Add to what embeddings have cost."""
-        before = self.embedding_costs or {"encoded": 0, "kept_from_before": 0, "store_bytes": 0}
-        self.embedding_costs = {
-            "encoded": before["encoded"] + found.encoded,
-            "kept_from_before": before["kept_from_before"] + found.found,
-            "store_bytes": disk_bytes,
-        }
+        return self._embeddings.embedded(
+            numbers,
+            grid.boxes(numbers),
+            images,
+            model=model,
+            slide=self._slide.fingerprint,
+            grid={**grid.settings, **shown},
+        )
 
 
 def _white_outside(rgb: NDArray[np.uint8], box: Box, region: Box) -> NDArray[np.uint8]:

@@ -5,24 +5,21 @@ likeness = model.encode_images(windows) @ finding_vector(model, "invasive carcin
 """
 
 from pathnav.retrieval.choice import ModelChoice
-from pathnav.retrieval.embedding import Embedded
+from pathnav.retrieval.embeddings import EmbeddingStore
 from pathnav.retrieval.loading import load
 from pathnav.retrieval.model import ImageTextModel
-from pathnav.retrieval.prompts import FINDING_TEMPLATES, TUMOUR_CONTRAST, Contrast, finding_vector, prompt_vector
-from pathnav.retrieval.store import EmbeddingStore
+from pathnav.retrieval.prompts import FINDING_TEMPLATES, Contrast, contrast_of, finding_vector
 from pathnav.retrieval.windows import WindowGrid, peaks
 
 __all__ = [
     "FINDING_TEMPLATES",
-    "TUMOUR_CONTRAST",
     "Contrast",
-    "Embedded",
     "EmbeddingStore",
     "ImageTextModel",
     "ModelChoice",
     "WindowGrid",
+    "contrast_of",
     "finding_vector",
     "load",
     "peaks",
-    "prompt_vector",
 ]

@@ -3,17 +3,32 @@
 import os
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from pathnav.errors import ConfigError
-from pathnav.retrieval.checkpoint import check_is_weights
-from pathnav.retrieval.names import FOLDER_PREFIX, HUB_PREFIX, OF_TRANSFORMERS, Origin, full_name, origin_of
+from pathnav.retrieval.weights import SUFFIXES, check_is_weights
+
+SHORT_NAMES = {
+    "conch": "conch_ViT-B-16",
+    "quilt-b-32": "hf-hub:wisdomik/QuiltNet-B-32",
+    "quilt-b-16": "hf-hub:wisdomik/QuiltNet-B-16",
+    "biomedclip": "hf-hub:microsoft/BiomedCLIP-PubMedBERT_256-vit_base_patch16_224",
+}
+"""What stands for what: models of pathology whose weights are in a format that open_clip reads, and CONCH."""
 
 PRECISIONS = ("auto", "fp32", "bf16", "fp16")
 DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d+)?")
-WEIGHT_SUFFIXES = (".pt", ".pth", ".bin", ".safetensors")
 MAX_BATCH = 4096
+
+
+class Kind(StrEnum):
+    """Where an architecture is defined; what stands before the colon of a name."""
+
+    BUILT_IN = "open_clip"
+    HUB = "hf-hub"
+    FOLDER = "local-dir"
+    CONCH = "conch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,28 +56,43 @@ class ModelChoice:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
-        _check_text("architecture", self.architecture, "a name such as ViT-B-32")
-        if self.checkpoint is not None:
-            _check_text("checkpoint", self.checkpoint, "a file or a tag of open_clip")
-        if not isinstance(self.device, str) or not DEVICE.fullmatch(self.device):
+        if not DEVICE.fullmatch(self.device):
             raise ConfigError(f"device must be auto, cpu, cuda, cuda:N or mps, got {self.device!r}")
         if self.precision not in PRECISIONS:
-            raise ConfigError(f"precision must be {', '.join(PRECISIONS[:-1])} or fp16, got {self.precision!r}")
-        if self.batch is not None and not _is_batch(self.batch):
-            raise ConfigError(f"batch must be a whole number of images from 1 to {MAX_BATCH}, got {self.batch!r}")
-        _check_origin(self)
+            raise ConfigError(f"precision must be {', '.join(PRECISIONS)}, got {self.precision!r}")
+        if self.batch is not None and not 1 <= self.batch <= MAX_BATCH:
+            raise ConfigError(f"batch must be a number of images from 1 to {MAX_BATCH}, got {self.batch!r}")
+        name, kind = self.full_name, self.kind
+        if not self.place or (kind is Kind.HUB and not re.fullmatch(r"[\w.-]+/[\w.-]+", self.place)):
+            raise ConfigError(f"architecture must be NAME, hf-hub:OWNER/NAME or local-dir:FOLDER, got {name!r}")
+        if kind is Kind.HUB and self.checkpoint is not None:
+            raise ConfigError(
+                f"{name} comes with its own weights and takes no checkpoint; files of your own are "
+                "architecture=local-dir:FOLDER"
+            )
+        if kind in (Kind.CONCH, Kind.BUILT_IN) and not self.checkpoint:
+            tag = " or checkpoint=TAG of open_clip" if kind is Kind.BUILT_IN else ""
+            raise ConfigError(f"architecture {name} needs checkpoint=FILE ({', '.join(SUFFIXES)}){tag}")
         if self.file is not None:
             check_is_weights(self.file)
 
     @property
     def full_name(self) -> str:
         """The architecture, a short name spelled out."""
-        return full_name(self.architecture)
+        return SHORT_NAMES.get(self.architecture.lower(), self.architecture)
 
     @property
-    def origin(self) -> Origin:
+    def kind(self) -> Kind:
         """Where the architecture is defined."""
-        return origin_of(self.full_name)
+        prefix, colon, _ = self.full_name.partition(":")
+        if colon and prefix in (Kind.HUB, Kind.FOLDER):
+            return Kind(prefix)
+        return Kind.CONCH if prefix.startswith("conch_") else Kind.BUILT_IN
+
+    @property
+    def place(self) -> str:
+        """The full name without `hf-hub:` or `local-dir:`."""
+        return self.full_name.removeprefix("hf-hub:").removeprefix("local-dir:").strip()
 
     @property
     def file(self) -> Path | None:
@@ -70,38 +100,5 @@ class ModelChoice:
         if self.checkpoint is None:
             return None
         path = Path(self.checkpoint).expanduser()
-        is_named = path.suffix.lower() in WEIGHT_SUFFIXES or os.sep in self.checkpoint
-        return path if is_named or path.is_file() or self.origin is not Origin.BUILT_IN else None
-
-
-def _check_text(name: str, value: Any, expected: str) -> None:
-    if not isinstance(value, str) or not value.strip():
-        raise ConfigError(f"{name} must be {expected}, got {value!r}")
-
-
-def _is_batch(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_BATCH
-
-
-def _check_origin(choice: ModelChoice) -> None:
-    """Refuse an architecture without what it needs beside it, or with what it does not take."""
-    name, files = choice.full_name, ", ".join(WEIGHT_SUFFIXES)
-    if name.lower() in OF_TRANSFORMERS:
-        raise ConfigError(
-            f"the weights of {choice.architecture} are in the format of transformers, which open_clip does not read; "
-            "convert them, or choose another model such as quilt-b-32"
-        )
-    if name in (HUB_PREFIX, FOLDER_PREFIX):
-        raise ConfigError(f"architecture must be {HUB_PREFIX}OWNER/NAME or {FOLDER_PREFIX}FOLDER, got {name!r}")
-    if choice.origin is Origin.HUB:
-        if choice.checkpoint is not None:
-            raise ConfigError(
-                f"{name} comes with its own weights and takes no checkpoint; for files of your own use "
-                f"architecture={FOLDER_PREFIX}FOLDER"
-            )
-        if not re.fullmatch(r"[\w.-]+/[\w.-]+", name.removeprefix(HUB_PREFIX)):
-            raise ConfigError(f"a name of the hub is {HUB_PREFIX}OWNER/NAME, got {name!r}")
-    if choice.origin is Origin.CONCH and choice.checkpoint is None:
-        raise ConfigError(f"{name} needs checkpoint=FILE, the weights that its authors gave you (pytorch_model.bin)")
-    if choice.origin is Origin.BUILT_IN and choice.checkpoint is None:
-        raise ConfigError(f"architecture {name} needs checkpoint=FILE ({files}) or checkpoint=TAG of open_clip")
+        is_named = path.suffix.lower() in SUFFIXES or os.sep in self.checkpoint
+        return path if is_named or path.is_file() or self.kind is not Kind.BUILT_IN else None

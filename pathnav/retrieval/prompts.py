@@ -2,17 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pathnav.errors import ConfigError
+from pathnav.geometry import Floats
+from pathnav.retrieval.model import ImageTextModel, Vectors
+
+SHARPNESS = 20.0
+"""With a model's own scale, up to 100 (Radford et al. 2021), all differences above 0.09 are 1.0000: equals."""
 
 VERSION = "finding-1"
 """Goes up when a template changes: vectors of other templates are other vectors."""
 
-PLACE = "{}"
 FINDING_TEMPLATES = (
     "{}.",
     "{} is present.",
@@ -28,51 +31,20 @@ FINDING_TEMPLATES = (
 """Sentences that a finding is put into; their vectors are averaged, which is steadier than any one of them."""
 
 
-class TextEncoder(Protocol):
-    """What turns texts into unit vectors; an `ImageTextModel` does."""
-
-    def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit rows, one for each text."""
-        ...
-
-
-def finding_vector(
-    model: TextEncoder, finding: str, templates: Sequence[str] = FINDING_TEMPLATES
-) -> NDArray[np.float32]:
-    """Return the vector of a finding.
-
-    Args:
-        model: What encodes.
-        finding: As the query words it, such as `ductal carcinoma in situ`.
-        templates: Sentences with one `{}`.
-
-    Returns:
-        float32, shape (dimensions,), unit length.
+def finding_vector(model: ImageTextModel, finding: str) -> Vectors:
+    """Return the vector of a finding, its own full stop dropped: float32, shape (dimensions,), unit length.
 
     Raises:
-        ConfigError: If the finding is empty, or a template has no `{}` or more than one.
+        ConfigError: If the finding is empty.
     """
-    return prompt_vector(model, finding_texts(finding, templates))
-
-
-def finding_texts(finding: str, templates: Sequence[str] = FINDING_TEMPLATES) -> list[str]:
-    """Return the sentences that a finding is asked with; a full stop of its own is dropped."""
     words = " ".join(finding.split()).rstrip(".")
     if not words:
         raise ConfigError("the finding is empty")
-    if wrong := [one for one in templates if one.count(PLACE) != 1]:
-        raise ConfigError(f"a template must have one {PLACE} for the finding, got {wrong[0]!r}")
-    return [one.replace(PLACE, words) for one in templates]
+    return prompt_vector(model, [one.replace("{}", words) for one in FINDING_TEMPLATES])
 
 
-def prompt_vector(model: TextEncoder, texts: Sequence[str]) -> NDArray[np.float32]:
-    """Return the mean direction of some texts: float32, shape (dimensions,), unit length.
-
-    Raises:
-        ConfigError: If there is no text.
-    """
-    if not texts:
-        raise ConfigError("at least one prompt is needed")
+def prompt_vector(model: ImageTextModel, texts: Sequence[str]) -> Vectors:
+    """Return the mean direction of at least one text: float32, shape (dimensions,), unit length."""
     mean = model.encode_texts(texts).astype(np.float64).mean(axis=0)
     return np.asarray(mean / np.linalg.norm(mean), np.float32)
 
@@ -107,9 +79,19 @@ class Contrast:
         """The words as a record keeps them."""
         return {"tumour": list(self.tumour), "not_tumour": list(self.not_tumour), "version": self.version}
 
-    def vectors(self, model: TextEncoder) -> NDArray[np.float32]:
-        """Return the vectors of both sides, tumour first: float32, shape (2, dimensions), unit rows."""
-        return np.stack([prompt_vector(model, self.tumour), prompt_vector(model, self.not_tumour)])
+    def probabilities(self, model: ImageTextModel, vectors: Vectors) -> Floats:
+        """Return how much nearer images are to tumour than to other tissue: float64, shape (n,), in [0, 1].
+
+        It is the softmax over `SHARPNESS` times the two cosines; 0.5 is as near to one as to the other.
+
+        Args:
+            model: Whose embeddings they are.
+            vectors: float32, shape (n, dimensions), rows of unit length.
+        """
+        sides = np.stack([prompt_vector(model, self.tumour), prompt_vector(model, self.not_tumour)])
+        cosines = vectors.astype(np.float64) @ sides.astype(np.float64).T
+        found: Floats = 1 / (1 + np.exp(SHARPNESS * (cosines[:, 1] - cosines[:, 0])))
+        return found
 
 
 TUMOUR_CONTRAST = Contrast(
@@ -129,3 +111,18 @@ TUMOUR_CONTRAST = Contrast(
     ),
     version="tumour-1",
 )
+
+
+def contrast_of(tumour: str | Sequence[str] | None, not_tumour: str | Sequence[str] | None) -> Contrast:
+    """Return the prompts of a user, each side one text or several; pathnav's own where a side is left out.
+
+    Raises:
+        ConfigError: If a side is no text.
+    """
+    if tumour is None and not_tumour is None:
+        return TUMOUR_CONTRAST
+    sides = zip((tumour, not_tumour), (TUMOUR_CONTRAST.tumour, TUMOUR_CONTRAST.not_tumour), strict=True)
+    first, second = (
+        (own,) if isinstance(own, str) else default if own is None else tuple(own) for own, default in sides
+    )
+    return Contrast(first, second)

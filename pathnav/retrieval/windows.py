@@ -6,9 +6,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pathnav.geometry import Box, Floats, ious
-from pathnav.retrieval.store import Numbers
+
+Numbers = NDArray[np.int64]
 
 BLOCK_WINDOWS = 16
 """Windows a side that share the pixels of one read: 8.5 windows' sides, of which half a one is read twice at a seam."""

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pathnav_baselines.clip_retrieval_scorer import embedded_tiles
 
 from pathnav.explore import TileTree
 from pathnav.localise.survey import Survey
 from pathnav.retrieval import EmbeddingStore, ImageTextModel, ModelChoice, WindowGrid, load
-from pathnav.retrieval.tiles import embedded_tiles
 from pathnav.slide import Slide, open_slide
 from support.blue_slide import MPP_UM, SIDE_PX, write_blue_slide
 from support.tiny_clip import save_checkpoint

@@ -8,23 +8,15 @@ import numpy as np
 import pytest
 
 from pathnav.explore import TileTree
-from pathnav.retrieval import ModelChoice, load
-from pathnav.retrieval.contrast import SHARPNESS, contrast_of
+from pathnav.retrieval import ModelChoice, contrast_of, load
 from pathnav.slide import open_slide
 from pathnav.testing import check_scorer
 from support.blue_slide import MPP_UM, PLANTED, write_blue_slide
 from support.commands import Command
-from support.planted_clip import save_planted
 
 pytestmark = pytest.mark.clip
 
 TILE_PX = 64
-
-
-@pytest.fixture(scope="module")
-def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the architecture of the planted network."""
-    return f"local-dir:{save_planted(tmp_path_factory.mktemp('planted') / 'network')}"
 
 
 @pytest.fixture(scope="module")
@@ -85,19 +77,17 @@ def test_embeddings_at_another_scale_are_others(pathnav: Command, path: Path, pl
     assert other["kept_from_before"] == 0 < fresh["calls_now"] <= other["encoded"]
 
 
-def test_a_score_is_the_softmax_over_both_cosines(path: Path, planted: str) -> None:
+def test_a_score_is_the_probability_of_the_tiles_own_image(path: Path, planted: str) -> None:
     from pathnav_baselines.clip_retrieval_scorer import ClipRetrievalScorer
 
     model = load(ModelChoice(planted))
-    contrast = contrast_of("blue", "red")
     with open_slide(path, mpp=MPP_UM) as slide:
         tiles = TileTree(slide, TILE_PX).images(1, np.arange(40))
         scores = list(ClipRetrievalScorer(planted, tumour="blue", not_tumour="red").score(tiles))
         images = np.stack([model.fitted(tile.read()) for tile in tiles])
-    cosines = model.encode_images(images) @ contrast.vectors(model).T
-    weights = np.exp(SHARPNESS * cosines)
+    expected = contrast_of("blue", "red").probabilities(model, model.encode_images(images))
     assert all(score.yes for score in scores)
-    assert np.allclose([score.confidence for score in scores], weights[:, 0] / weights.sum(axis=1), atol=2e-6)
+    assert np.allclose([score.confidence for score in scores], expected, atol=2e-6)
 
 
 def test_the_scorer_keeps_the_contract(planted: str) -> None:

@@ -112,7 +112,7 @@ def saved(folder: Path, weights: dict[str, Any], name: str = "pytorch_model.bin"
 def test_without_its_package_conch_is_refused_in_a_sentence(tmp_path: Path) -> None:
     if find_spec("conch") is not None:
         pytest.skip("the real conch is installed")
-    with pytest.raises(PluginError, match="CONCH needs the package conch of its authors, which is not installed"):
+    with pytest.raises(PluginError, match=r"needs conch.*how-to-clip\.md"):
         load(ModelChoice("conch", saved(tmp_path, weights_of_stand_in())))
 
 
@@ -125,7 +125,7 @@ def test_conch_is_called_as_its_authors_call_it(conch: None, tmp_path: Path) -> 
     expected = flat @ weights["visual.proj.weight"].numpy().T + weights["visual.proj.bias"].numpy()
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(model.encode_images(images), expected, atol=1e-5)
-    assert (model.side_px, model.dimensions, model.context_tokens) == (SIDE_PX, 8, 127)
+    assert (model.side_px, model.dimensions) == (SIDE_PX, 8)
     assert model.identity["architecture"] == "conch_ViT-B-16"
 
 
@@ -141,35 +141,27 @@ def test_texts_are_padded_to_127_tokens_and_one_more(conch: None, tmp_path: Path
     assert [model.is_cut(text) for text in ("ab", "x" * 126, "x" * 127)] == [False, False, True]
 
 
-def test_weights_that_conch_would_silently_leave_random_are_refused(conch: None, tmp_path: Path) -> None:
-    part = saved(tmp_path, weights_of_stand_in(without="text"))
-    with pytest.raises(ConfigError, match=r"is none of conch_ViT-B-16: it lacks text\.weight; give the architecture"):
-        load(ModelChoice("conch", part, device="cpu"))
-
-
-def test_weights_of_another_size_are_refused(conch: None, tmp_path: Path) -> None:
+def test_weights_that_conch_would_leave_random_or_stretch_are_refused(conch: None, tmp_path: Path) -> None:
     import torch
 
-    wrong = saved(tmp_path, weights_of_stand_in(**{"text.weight": torch.zeros(200, 8)}))
-    with pytest.raises(ConfigError, match=r"is none of conch_ViT-B-16 \(size mismatch for text\.weight"):
-        load(ModelChoice("conch", wrong, device="cpu"))
-
-
-def test_weights_that_conch_stretches_are_refused(conch: None, tmp_path: Path) -> None:
-    import torch
-
-    name = "size mismatch that is silent.bin"
-    wrong = saved(tmp_path, weights_of_stand_in(**{"text.weight": torch.zeros(200, 8)}), name)
-    with pytest.raises(ConfigError, match=r"text\.weight is 300 x 8 in the network and 200 x 8 in the file"):
-        load(ModelChoice("conch", wrong, device="cpu"))
+    part = weights_of_stand_in(without="text")
+    other = weights_of_stand_in(**{"text.weight": torch.zeros(200, 8)})
+    for weights, name, offending in (
+        (part, "part.bin", r"lacks text\.weight"),
+        (other, "other.bin", r"size mismatch for text\.weight|RuntimeError"),
+        (other, "size mismatch that is silent.bin", r"text\.weight is \(300, 8\)"),
+    ):
+        with pytest.raises(ConfigError, match=offending) as caught:
+            load(ModelChoice("conch", saved(tmp_path, weights, name), device="cpu"))
+        assert name in str(caught.value)
 
 
 def test_another_architecture_of_conch_is_unknown(conch: None, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="the package conch knows no 'conch_ViT-L-14'"):
+    with pytest.raises(ConfigError, match=r"conch_ViT-L-14 .*FileNotFoundError"):
         load(ModelChoice("conch_ViT-L-14", saved(tmp_path, weights_of_stand_in()), device="cpu"))
 
 
 def test_a_package_that_cannot_be_imported_is_told(conch: None, tmp_path: Path) -> None:
     (tmp_path / "lib" / "conch" / "open_clip_custom" / "__init__.py").write_text("import nothing_of_the_kind")
-    with pytest.raises(PluginError, match="the package conch cannot be imported"):
+    with pytest.raises(PluginError, match="nothing_of_the_kind"):
         load(ModelChoice("conch", saved(tmp_path, weights_of_stand_in()), device="cpu"))

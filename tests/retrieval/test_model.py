@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from pathnav.errors import ConfigError
-from pathnav.retrieval import ImageTextModel, ModelChoice, finding_vector, load
+from pathnav.retrieval import ImageTextModel, ModelChoice, load
 from support.tiny_clip import CONTEXT_TOKENS, DIMENSIONS, SIDE_PX
 
 pytestmark = pytest.mark.clip
@@ -61,12 +61,6 @@ def test_texts_are_embedded_as_open_clip_does(model: ImageTextModel, tiny_name: 
     np.testing.assert_allclose(model.encode_texts(TEXTS), expected, atol=2e-6)
 
 
-def test_rows_are_float32_of_unit_length(model: ImageTextModel, images: NDArray[np.uint8]) -> None:
-    rows = model.encode_images(images)
-    assert (rows.dtype, rows.shape) == (np.float32, (37, DIMENSIONS))
-    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
-
-
 def test_a_row_has_the_same_bytes_whatever_else_is_in_the_call(
     model: ImageTextModel, images: NDArray[np.uint8]
 ) -> None:
@@ -74,12 +68,8 @@ def test_a_row_has_the_same_bytes_whatever_else_is_in_the_call(
     alone = np.concatenate([model.encode_images(images[[at]]) for at in range(len(images))])
     turned = model.encode_images(images[::-1])[::-1]
     assert together.tobytes() == alone.tobytes() == turned.tobytes()
-
-
-def test_a_text_has_the_same_bytes_whatever_else_is_in_the_call(model: ImageTextModel) -> None:
     many = [f"text {number}" for number in range(20)]
-    alone = np.concatenate([model.encode_texts([one]) for one in many])
-    assert model.encode_texts(many).tobytes() == alone.tobytes()
+    assert model.encode_texts(many).tobytes() == np.concatenate([model.encode_texts([one]) for one in many]).tobytes()
 
 
 def test_nothing_gives_no_rows(model: ImageTextModel) -> None:
@@ -95,19 +85,6 @@ def test_threads_get_what_one_thread_gets(model: ImageTextModel, images: NDArray
     for thread in threads:
         thread.join()
     assert found == [expected] * 4
-
-
-def test_encoding_leaves_torch_as_it_was(model: ImageTextModel, images: NDArray[np.uint8]) -> None:
-    import torch
-
-    before = (torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32, torch.is_grad_enabled())
-    torch.set_float32_matmul_precision("medium")
-    try:
-        model.encode_images(images[:1])
-        assert torch.get_float32_matmul_precision() == "medium"
-    finally:
-        torch.set_float32_matmul_precision(before[0])
-    assert (torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32, torch.is_grad_enabled()) == before
 
 
 @pytest.mark.parametrize(
@@ -126,10 +103,6 @@ def test_a_text_that_the_tokenizer_cuts_is_known(model: ImageTextModel, text: st
     assert model.is_cut(text) is cut
 
 
-def test_a_finding_has_a_vector(model: ImageTextModel) -> None:
-    assert abs(float(np.linalg.norm(finding_vector(model, "necrosis"))) - 1) < 1e-6
-
-
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_half_precision_is_close_to_full(
     model: ImageTextModel, tiny_name: str, tiny_weights: Path, images: NDArray[np.uint8], precision: str
@@ -138,7 +111,7 @@ def test_half_precision_is_close_to_full(
     rows = half.encode_images(images)
     assert ((rows * model.encode_images(images)).sum(axis=1) > 0.999).all()
     assert rows.tobytes() != model.encode_images(images).tobytes()
-    assert half.key != model.key
+    assert half.identity != model.identity
 
 
 def test_what_a_model_is_can_be_recorded(model: ImageTextModel, tiny_name: str, tiny_weights: Path) -> None:
@@ -147,7 +120,7 @@ def test_what_a_model_is_can_be_recorded(model: ImageTextModel, tiny_name: str, 
     assert identity["dimensions"] == model.dimensions == DIMENSIONS
     assert identity["precision"] == model.precision == "fp32"
     assert identity["preprocess"]["side_px"] == model.side_px == SIDE_PX
-    assert (model.context_tokens, model.device, model.batch, len(model.key)) == (CONTEXT_TOKENS, "cpu", 8, 64)
+    assert (model.device, model.batch) == ("cpu", 8)
 
 
 @pytest.mark.parametrize(
@@ -159,18 +132,8 @@ def test_what_a_model_is_can_be_recorded(model: ImageTextModel, tiny_name: str, 
     ],
 )
 def test_images_of_another_shape_are_refused(model: ImageTextModel, wrong: NDArray[Any]) -> None:
-    with pytest.raises(ConfigError, match=r"images must be uint8 of shape \(n, 64, 64, 3\), got"):
+    with pytest.raises(ConfigError, match=r"\(n, 64, 64, 3\)"):
         model.encode_images(wrong)
-
-
-def test_one_text_is_not_a_list_of_letters(model: ImageTextModel) -> None:
-    with pytest.raises(ConfigError, match="texts must be a sequence of texts"):
-        model.encode_texts("necrosis")
-
-
-def test_an_image_that_fits_is_taken_as_it_is(model: ImageTextModel, images: NDArray[np.uint8]) -> None:
-    image = images[0]
-    assert model.fitted(image) is image
 
 
 @pytest.mark.parametrize(("height", "width", "inside"), [(128, 64, (64, 32)), (10, 40, (16, 64)), (1, 500, (1, 64))])

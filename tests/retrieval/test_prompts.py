@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from pathnav.errors import ConfigError
-from pathnav.retrieval import FINDING_TEMPLATES, TUMOUR_CONTRAST, Contrast, finding_vector, prompt_vector
-from pathnav.retrieval.prompts import VERSION, finding_texts
+from pathnav.retrieval import FINDING_TEMPLATES, contrast_of, finding_vector
+from pathnav.retrieval.prompts import SHARPNESS, TUMOUR_CONTRAST, VERSION
 
 
 class HashedWords:
@@ -44,35 +44,27 @@ def test_the_words_of_the_contrast_are_pinned_under_their_version() -> None:
 
 
 def test_braces_in_a_finding_stay_as_they_are() -> None:
-    assert finding_texts("a {0} b", ["x {}"]) == ["x a {0} b"]
+    model = HashedWords()
+    mean = model.encode_texts([one.replace("{}", "a {0} b") for one in FINDING_TEMPLATES]).mean(axis=0)
+    np.testing.assert_allclose(finding_vector(model, "a {0} b"), mean / np.linalg.norm(mean), atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("finding", "templates", "sentence"),
-    [
-        (" . ", FINDING_TEMPLATES, "the finding is empty"),
-        ("x", ["no place"], "a template must have one {} for the finding, got 'no place'"),
-        ("x", ["{} {}"], "a template must have one {}"),
-    ],
-)
-def test_a_finding_without_words_or_place_is_refused(finding: str, templates: Sequence[str], sentence: str) -> None:
-    with pytest.raises(ConfigError, match=sentence):
-        finding_vector(HashedWords(), finding, templates)
+def test_a_finding_without_words_is_refused() -> None:
+    with pytest.raises(ConfigError, match="finding"):
+        finding_vector(HashedWords(), " . ")
 
 
-def test_no_prompt_has_no_direction() -> None:
-    with pytest.raises(ConfigError, match="at least one prompt is needed"):
-        prompt_vector(HashedWords(), [])
+def test_own_words_replace_one_side_or_both() -> None:
+    assert contrast_of(None, None) is TUMOUR_CONTRAST
+    assert contrast_of("a", ["b", "c"]).as_json == {"tumour": ["a"], "not_tumour": ["b", "c"], "version": "own"}
+    assert contrast_of(None, "b").tumour == TUMOUR_CONTRAST.tumour
+    with pytest.raises(ConfigError, match=r"not_tumour .* \[\]"):
+        contrast_of("a", [])
 
 
-def test_own_words_replace_the_contrast() -> None:
-    own = Contrast(("a", "b"), ("c",))
-    assert own.as_json == {"tumour": ["a", "b"], "not_tumour": ["c"], "version": "own"}
-    vectors = own.vectors(HashedWords())
-    np.testing.assert_allclose(vectors[1], HashedWords().encode_texts(["c"])[0], atol=1e-6)
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
-
-
-def test_a_contrast_needs_words_on_both_sides() -> None:
-    with pytest.raises(ConfigError, match=r"not_tumour must be one or more prompts, got \[\]"):
-        Contrast(("a",), ())
+def test_a_probability_is_the_softmax_over_the_cosines_with_both_sides() -> None:
+    model = HashedWords()
+    images = model.encode_texts(["x", "y", "z"])
+    weights = np.exp(SHARPNESS * (images @ model.encode_texts(["a", "b"]).T))
+    found = contrast_of("a", "b").probabilities(model, images)
+    np.testing.assert_allclose(found, weights[:, 0] / weights.sum(axis=1), atol=1e-5)

@@ -50,38 +50,29 @@ def test_a_name_of_the_hub_is_fetched_once_and_is_the_same_model(tiny_name: str,
     other = tmp_path / "other"
     other.mkdir()
     (other / "pytorch_model.bin").write_bytes(b"PK\x03\x04")
+    names = ("us/tiny", "us/tiny", "us/other", "us/nobody")
     with served({"us/tiny": folder, "us/other": other}) as hub:
         tiny, again, of_transformers, nobody = asked(
-            [
-                {"architecture": "hf-hub:us/tiny"},
-                {"architecture": "hf-hub:us/tiny", "batch": 4},
-                {"architecture": "hf-hub:us/other"},
-                {"architecture": "hf-hub:us/nobody"},
-            ],
+            [{"architecture": f"hf-hub:{name}", "batch": 4 + place} for place, name in enumerate(names)],
             tmp_path / "cache",
             HF_ENDPOINT=hub.url,
         )
-        assert [one for one in hub.asked if one.startswith("GET /us/tiny/resolve")] == [
-            f"GET /us/tiny/resolve/{commit}/{file}"
-            for commit, file in (("main", "open_clip_config.json"), ("main", "open_clip_pytorch_model.bin"))
+        assert [one.rpartition("/")[2] for one in hub.asked if one.startswith("GET /us/tiny/resolve")] == [
+            "open_clip_config.json",
+            "open_clip_pytorch_model.bin",
         ]
     assert (tiny["architecture"], tiny["revision"]) == ("hf-hub:us/tiny", COMMIT)
-    assert tiny["checkpoint_sha256"] == again["checkpoint_sha256"]
     local = load(ModelChoice(f"local-dir:{folder}", device="cpu")).identity
-    assert tiny["checkpoint_sha256"] == local["checkpoint_sha256"]
-    assert tiny["config_sha256"] == local["config_sha256"]
-    assert "us/other on the hub has no open_clip_config.json, so it is not in the format" in of_transformers["error"]
-    assert nobody["error"].startswith("the hub has no us/nobody, or shows it only to those signed in")
+    for part in ("checkpoint_sha256", "config_sha256"):
+        assert tiny[part] == again[part] == local[part]
+    assert "us/other on the hub has no open_clip_config.json" in of_transformers["error"]
+    assert nobody["error"].startswith("us/nobody ")
     # The hub is gone now, and what it gave is still there.
     offline, missing = asked(
         [{"architecture": "hf-hub:us/tiny"}, {"architecture": "quilt-b-32"}], tmp_path / "cache", HF_HUB_OFFLINE="1"
     )
     assert {**offline, "seconds": 0} == {**tiny, "seconds": 0}
-    assert missing["error"] == (
-        "wisdomik/QuiltNet-B-32 is not in the hub's cache on this machine and HF_HUB_OFFLINE forbids to fetch it; "
-        "elsewhere, download open_clip_config.json and the weights from https://huggingface.co/wisdomik/QuiltNet-B-32 "
-        "into one folder, and give architecture=local-dir:FOLDER"
-    )
+    assert "https://huggingface.co/wisdomik/QuiltNet-B-32" in missing["error"]
 
 
 def test_without_a_network_a_name_fails_within_seconds(tmp_path: Path) -> None:
@@ -92,6 +83,6 @@ def test_without_a_network_a_name_fails_within_seconds(tmp_path: Path) -> None:
         tmp_path,
         HF_ENDPOINT=f"http://127.0.0.1:{port}",
     )
-    assert "wisdomik/QuiltNet-B-16 is not in the hub's cache on this machine and cannot be fetched (" in name["error"]
-    assert tag["error"].endswith("and give checkpoint=FILE")
+    assert "wisdomik/QuiltNet-B-16 is not in the hub's cache" in name["error"]
+    assert tag["error"].endswith("give checkpoint=FILE")
     assert max(name["seconds"], tag["seconds"]) < 15
