@@ -177,7 +177,7 @@ def _why_none_is_kept(result: dict[str, Any]) -> str:
     if unparsed and result["model"]:
         return (
             f"{unparsed} answers could not be read as Yes or No, and no tile was kept: see the model's "
-            "words in scores.sqlite (--out DIR), and --max-tokens if they are cut off"
+            "words in the scores (--out DIR), and --max-tokens if they are cut off"
         )
     if unparsed:
         return f"scorer {result['scorer']!r} says neither Yes nor No of {unparsed} tiles, and no tile was kept"

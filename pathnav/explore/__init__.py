@@ -1,7 +1,7 @@
 """Mode B: tiles, scorers, search policies, stored scores and hit rates.
 
 tree = TileTree(slide, tile_px=1024)
-with ScoreStore("scores.sqlite") as store:
+with ScoreStore("scores.sqlite", ScorerConfiguration.of(scorer, tree.tile_px), tree.fingerprint) as store:
     found = explore(tree, scorer, [TopK(Schedule((6, 3, 2)))], store=store)
 """
 
