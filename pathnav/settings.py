@@ -1,7 +1,7 @@
 """Settings that users write: YAML read strictly, faults told in sentences with file, line and key, one text to hash.
 
-What is wrong with a text raises a ConfigError. A document is kept as its node tree until it is checked, since every node knows the
-file and line, or the option, that it comes from, also where a tree was put together from several.
+What is wrong with a text raises a ConfigError. A document is kept as its node tree until it is checked, since every
+node knows the file and line, or the option, that it comes from, also where a tree was put together from several.
 """
 
 import difflib

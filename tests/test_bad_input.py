@@ -61,8 +61,8 @@ OPTIONS = [
     words("region of words", "--region", "a,b,c,d", says="--region takes 4 numbers X,Y,W,H, got 'a,b,c,d'"),
     words("region not finite", "--region", "0,0,inf,9", says="--region takes 4 finite numbers"),
     words("region nan", "--region", "nan,0,9,9", says="--region takes 4 finite numbers"),
-    words("region empty", "--region", "0,0,0,9", says="must have a positive width and height, got 0 x 9"),
-    words("region negative", "--region", "9,9,-5,9", says="must have a positive width and height, got -5 x 9"),
+    words("region empty", "--region", "0,0,0,9", says="region must be at least 1 px wide and high, got 0 x 9"),
+    words("region negative", "--region", "9,9,-5,9", says="region must be at least 1 px wide and high, got -5 x 9"),
     words("region under a pixel", "--region", "0,0,0.5,9", says="region must be at least 1 px wide and high, got 0.5"),
     words(
         "region cut to under a pixel",
@@ -70,7 +70,7 @@ OPTIONS = [
         says="the part of region [-5.0, 0.0, 5.5, 9.0] that lies on the slide must be at least 1 px wide and high",
     ),
     words("region outside", "--region", "5000,0,9,9", says=("lies outside the slide", "[0, 0, 2000, 1600]")),
-    words("target of zero", "--target-size", "0,5", says="target size must be positive, got 0 x 5"),
+    words("target of zero", "--target-size", "0,5", says="target size must be at least 1 px wide and high, got 0 x 5"),
     words("target under a pixel", "--target-size", "5,0.1", says="target size must be at least 1 px wide and high"),
     words("target of one", "--target-size", "5", says="--target-size takes 2 numbers W,H, got 1"),
     words("target nan", "--target-size", "nan,5", says="--target-size takes 2 finite numbers"),
@@ -209,11 +209,11 @@ def test_a_tree_with_three_faults_is_refused_with_all_three(pathnav: Command, be
     document = tree_document("a.tif")
     nodes = document["slides"][0]["nodes"]
     nodes[1]["magnification"] = 7
-    nodes[2]["parent"] = "nobody"
+    nodes[2]["finding"] = " "
     nodes[4]["box"] = [1, 2, 3]
     write_json(bench.tree, document)
     sentence = refused(pathnav, bench, bench.node())
-    for part in ("a.json", "a1", "a1i", "a2i", "magnification", "nobody", "four numbers"):
+    for part in ("a.json", "a1", "a1i", "a2i", "magnification", "finding", "four numbers"):
         assert part in sentence
 
 
@@ -226,7 +226,7 @@ def test_a_tree_of_another_slide_is_refused(pathnav: Command, bench: Bench) -> N
 
 def test_an_unknown_key_of_a_scenario_is_refused_with_its_path(pathnav: Command, bench: Bench) -> None:
     path = bench.scenario(budgets=3)
-    assert "localise.budgets: unknown key (did you mean budget?)" in refused(pathnav, bench, ("run", path))
+    assert "localise.budgets: unknown key (did you mean localise.budget?)" in refused(pathnav, bench, ("run", path))
 
 
 def test_a_scenario_with_a_missing_slide_is_refused(pathnav: Command, bench: Bench) -> None:

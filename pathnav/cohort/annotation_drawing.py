@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from pathnav.cohort.complaints import shown
 from pathnav.errors import AnnotationError
 from pathnav.geometry import Floats
+from pathnav.settings import shown
 
 Rings = tuple[Floats, ...]
 """A polygon: the outer ring, then its holes; each float64, shape (n, 2), rows (x, y); closed or not, valid or not."""

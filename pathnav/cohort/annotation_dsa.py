@@ -17,9 +17,8 @@ from pathnav.cohort.annotation_drawing import (
     ring,
 )
 from pathnav.cohort.annotation_geojson import named
-from pathnav.cohort.complaints import shown
-from pathnav.cohort.node import is_number
 from pathnav.errors import AnnotationError
+from pathnav.settings import is_number, shown
 
 
 def is_dsa(document: Any) -> bool:

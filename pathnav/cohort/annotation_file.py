@@ -10,8 +10,8 @@ from pathnav.cohort.annotation_dsa import is_dsa, read_dsa
 from pathnav.cohort.annotation_geojson import is_bare_geometry, is_geojson, read_geojson
 from pathnav.cohort.annotation_ncrf import is_ncrf, read_ncrf
 from pathnav.cohort.annotation_xml import xml_tags
-from pathnav.cohort.complaints import shown
 from pathnav.errors import AnnotationError
+from pathnav.settings import shown
 
 _MAX_BYTES = 1 << 29
 """JSON takes about eight times its size in memory: 4 GB for the largest file that is read."""

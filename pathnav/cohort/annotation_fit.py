@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import shapely
 
 from pathnav.cohort.annotation import Annotation
-from pathnav.cohort.complaints import shown
 from pathnav.errors import AnnotationError
 from pathnav.geometry import Box
+from pathnav.settings import shown
 
 if TYPE_CHECKING:
     from pathnav.slide import Slide

@@ -12,8 +12,8 @@ from pathnav.cohort.annotation_drawing import (
     named_role,
     ring,
 )
-from pathnav.cohort.complaints import shown
 from pathnav.errors import AnnotationError
+from pathnav.settings import shown
 
 _NAMING_KEYS = ("classification", "class", "label", "name")
 _WITHOUT_AREA = ("Point", "MultiPoint", "LineString", "MultiLineString")

@@ -3,8 +3,8 @@
 from typing import Any
 
 from pathnav.cohort.annotation_drawing import AnnotationFormat, Drawing, Drawings, Role, ring
-from pathnav.cohort.complaints import shown
 from pathnav.errors import AnnotationError
+from pathnav.settings import shown
 
 POSITIVE, NEGATIVE = "positive", "negative"
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple, NoReturn
 from xml.parsers import expat
 
-from pathnav.cohort.complaints import shown
 from pathnav.errors import AnnotationError
+from pathnav.settings import shown
 
 _CHUNK_BYTES = 1 << 16
 

@@ -23,9 +23,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pathnav.cohort.canonical import canonical_text
 from pathnav.errors import RecordError
 from pathnav.geometry import Floats
+from pathnav.settings import canonical_text
 
 FORMAT = "pathnav-embeddings-1"
 UNIT_TOLERANCE = 1e-3

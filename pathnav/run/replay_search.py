@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pathnav.cohort.canonical import canonical_text
 from pathnav.errors import AnnotationError, RecordError
 from pathnav.run.folder import SCORES_FILE
 from pathnav.run.key import hashed
@@ -18,6 +17,7 @@ from pathnav.run.record import JsonObject
 from pathnav.run.replay_compare import Replayed, compared_fields
 from pathnav.run.replay_record import EpisodeRecord
 from pathnav.run.truth import TruthSource
+from pathnav.settings import canonical_text
 
 if TYPE_CHECKING:
     from pathnav.explore import Exploration, ScorerConfiguration, ScoreStore, TileTree
