@@ -8,6 +8,9 @@ import difflib
 import hashlib
 import importlib
 import inspect
+import json
+import operator
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,10 +19,9 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 from pathnav.errors import PathnavError, PluginError
-from pathnav.plugin_options import type_fault
 
 
 class Kind(StrEnum):
@@ -61,43 +63,68 @@ class Plugin:
             PathnavError: If the class itself refuses an option in a sentence of its own.
         """
         given = dict(options or {})
-        self._check_names(given)
+        if fault := _option_fault(self.cls, given):
+            raise PluginError(f"{self.kind} {self.name!r}{fault}")
         try:
-            made = self.cls(**given)
+            return self.cls(**given)
         except PathnavError:
             raise
         except Exception as error:
-            self._check_types(given)
             how = f" with the options {given}" if given else ""
             sentence = f"{self.label} cannot be made{how}: {type(error).__name__}: {error}"
             raise PluginError(sentence, remedy=f"mend the {self.kind} or its options") from error
-        self._check_types(given)  # only now: a class that looks itself knows better what to say
-        return made
 
-    def _check_types(self, given: Mapping[str, Any]) -> None:
-        """Refuse options of another type than the class declares."""
-        fault = type_fault(self.cls, given)
-        if fault is not None:
-            raise PluginError(f"{self.kind} {self.name!r}: {fault}") from None
 
-    def _check_names(self, given: Mapping[str, Any]) -> None:
-        """Refuse options that the class does not have, and the lack of one that it cannot do without."""
+def _option_fault(cls: type, given: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the names or types of options, held against the constructor; None where nothing is."""
+    try:
+        parameters = inspect.signature(cls).parameters.values()
+    except (TypeError, ValueError):  # classes of C code may have none; making one tells what it takes
+        return None
+    known = {one.name: one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
+    has = f"it has: {', '.join(known)}" if known else "it has none"
+    unknown = sorted(set(given) - set(known))
+    if unknown and not any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return f" has no option {' and no option '.join(map(repr, unknown))}; {has}"
+    if missing := [name for name, one in known.items() if one.default is one.empty and name not in given]:
+        return f" cannot do without option {' and '.join(map(repr, missing))}; {has}"
+    try:
+        declared = get_type_hints(inspect.getattr_static(cls, "__init__"))
+    except (AttributeError, NameError, TypeError):  # names that only a type checker imports
+        return None
+    wrong = (_type_fault(name, value, declared[name]) for name, value in given.items() if name in declared)
+    return next(filter(None, wrong), None)
+
+
+def _type_fault(name: str, value: Any, declared: Any) -> str | None:
+    """Return what is wrong with the type of an option, None where nothing is or the type is none that pydantic knows.
+
+    Options come from YAML, so that they are held against a type as JSON is: a list is a tuple, a text is a path, but
+    `5` is no text and `true` no number.
+    """
+    from pydantic import PydanticUserError, TypeAdapter, ValidationError
+
+    from pathnav.settings import dotted, expected, plain, shown
+
+    def as_json(given: Any) -> Any:
+        return os.fspath(given) if isinstance(given, os.PathLike) else operator.index(given)
+
+    try:
+        adapter = TypeAdapter[Any](declared)
         try:
-            parameters = inspect.signature(self.cls).parameters.values()
-        except (TypeError, ValueError):  # classes of C code may have none; making one tells what it takes
-            return
-        if any(one.kind is one.VAR_KEYWORD for one in parameters):
-            return
-        known = [one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
-        has = f"it has: {', '.join(one.name for one in known)}" if known else "it has none"
-        if unknown := sorted(set(given) - {one.name for one in known}):
-            raise PluginError(
-                f"{self.kind} {self.name!r} has no option {' and no option '.join(map(repr, unknown))}; {has}"
-            )
-        if missing := [one.name for one in known if one.default is one.empty and one.name not in given]:
-            raise PluginError(
-                f"{self.kind} {self.name!r} cannot do without option {' and '.join(map(repr, missing))}; {has}"
-            )
+            adapter.validate_json(json.dumps(plain(value), default=as_json), strict=True)
+        except TypeError:  # an object that only a program can hand over
+            adapter.validate_python(value, strict=True)
+    except PydanticUserError:
+        return None
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        wanted = " or ".join(dict.fromkeys(expected(detail) for detail in details))
+        item, came = [step for step in details[0]["loc"] if isinstance(step, int)], details[0]["input"]
+        fault = f": option {dotted([name, *item])} must be {wanted}, got {shown(came)}"
+        is_quotable = "a text" in wanted and not isinstance(came, str | Mapping | list | None)
+        return fault + "; a text that looks like a number or a word of YAML stands in quotes" * is_quotable
+    return None
 
 
 def names(kind: Kind) -> list[str]:

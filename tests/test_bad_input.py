@@ -183,11 +183,11 @@ def test_a_tree_with_three_faults_is_refused_with_all_three(pathnav: Command, be
     document = tree_document("a.tif")
     nodes = document["slides"][0]["nodes"]
     nodes[1]["magnification"] = 7
-    nodes[2]["parent"] = "nobody"
+    nodes[2]["finding"] = " "
     nodes[4]["box"] = [1, 2, 3]
     write_json(bench.tree, document)
     sentence = refused(pathnav, bench, bench.node())
-    for part in ("a.json", "a1", "a1i", "a2i", "magnification", "nobody", "four numbers"):
+    for part in ("a.json", "a1", "a1i", "a2i", "magnification", "finding", "four numbers"):
         assert part in sentence
 
 

@@ -15,7 +15,7 @@ PLUGINS = source_files("baselines", "tools", "scenarios")
 SHIPPED = [*CORE, *PLUGINS]
 
 LEFT_TO_RIGHT = (
-    {"_lazy", "errors", "geometry", "parallel", "plugins", "plugin_options", "records"},
+    {"_lazy", "errors", "geometry", "parallel", "plugins", "records", "settings"},
     {"slide"},
     {"cohort"},
     {"model"},

@@ -16,10 +16,9 @@ from xml.parsers import expat
 
 import numpy as np
 
-from pathnav.cohort.complaints import shown
-from pathnav.cohort.node import is_number
 from pathnav.errors import AnnotationError
 from pathnav.geometry import Floats
+from pathnav.settings import is_number, shown
 
 KEPT_FORMAT = "pathnav-kept-tiles-1"
 """The `format` of the GeoJSON in which a search of pathnav writes the tiles that it kept, if any."""

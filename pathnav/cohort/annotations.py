@@ -17,9 +17,9 @@ import shapely
 from numpy.typing import NDArray
 
 from pathnav.cohort.annotation_formats import AnnotationFormat, Drawing, Role, read_drawings
-from pathnav.cohort.complaints import shown
 from pathnav.errors import AnnotationError
 from pathnav.geometry import Box, Floats, Grid
+from pathnav.settings import shown
 
 if TYPE_CHECKING:
     from pathnav.slide import Slide

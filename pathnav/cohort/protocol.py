@@ -8,6 +8,7 @@ written into every run's record.
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from pathnav.errors import ConfigError
 from pathnav.slide import scale
 
 # Section 1: magnification and extent
@@ -105,3 +106,28 @@ MIN_SLIDES_FOR_INTERVAL = 5
 def budget_for(magnification: float, budget: tuple[int, int, int] = BUDGETS["base"]) -> int:
     """Return the ROIs that a budget grants at one of the three magnifications."""
     return budget[MAGNIFICATIONS.index(magnification)]
+
+
+# What no one can mean: the same for commands, scenarios and programs (ours)
+
+MAX_BUDGET = 100_000
+"""ROIs; a slide of 100,000 x 100,000 px has 10,000 tiles of 1,024 px at 40x: more looks than tiles are a slip."""
+
+MAX_CONCURRENCY = 1024
+"""Requests in flight; each is a thread and a half."""
+
+
+def check_budget(budget: int) -> None:
+    """Refuse a budget that cannot be granted."""
+    if budget < 1:
+        raise ConfigError(f"budget must be at least 1 ROI, got {budget}")
+    if budget > MAX_BUDGET:
+        raise ConfigError(f"budget must be at most {MAX_BUDGET:,} ROIs, got {budget}")
+
+
+def check_concurrency(concurrency: int) -> None:
+    """Refuse a number of requests in flight that cannot be had."""
+    if concurrency < 1:
+        raise ConfigError(f"concurrency must be a whole number of at least 1, got {concurrency}")
+    if concurrency > MAX_CONCURRENCY:
+        raise ConfigError(f"concurrency must be at most {MAX_CONCURRENCY:,}, got {concurrency}")

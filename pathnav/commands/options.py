@@ -173,7 +173,7 @@ class EndpointOptions:
         if self.api_key_env is not None and self.api_key_file is not None:
             raise ConfigError("--api-key-env and --api-key-file name two keys: give one of them")
         if self.api_key_file is not None:
-            from pathnav.cohort.scenario_model import key_in_file
+            from pathnav.cohort.scenario import key_in_file
 
             return key_in_file(str(self.api_key_file), "--api-key-file")
         key = os.environ.get(self.api_key_env) if self.api_key_env else None

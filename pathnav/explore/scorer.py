@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from pathnav.cohort.canonical import canonical_text
 from pathnav.errors import PluginError
 from pathnav.geometry import Box
+from pathnav.settings import canonical_text
 
 DEFAULT_BATCH_TILES = 64
 """Tiles that a scorer is given at a time where it does not say otherwise; a batch is what a crash can lose."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathnav.cohort.protocol import TIE_DECIMALS
-from pathnav.cohort.seeds import seeded_rank
+from pathnav.cohort.sample import seeded_rank
 from pathnav.explore.nesting import Nesting, Numbers
 from pathnav.explore.scorer import TileScore
 

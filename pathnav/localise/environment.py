@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pathnav.cohort.limits import check_budget
-from pathnav.cohort.protocol import max_steps
+from pathnav.cohort.protocol import check_budget, max_steps
 from pathnav.cohort.query import Query
 from pathnav.errors import BudgetExhausted, RoiError
 from pathnav.geometry import Box, Floats, union_area

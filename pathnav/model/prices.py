@@ -4,16 +4,15 @@ What is not listed has no price: a cost that nobody knows is None, and 0 only wh
 """
 
 import datetime
-import difflib
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from pathnav.errors import ConfigError
-from pathnav.model.yaml_text import mapping_of
+from pathnav.settings import compose_mapping, validated
 
 PRICES_FORMAT: Literal["pathnav-prices-1"] = "pathnav-prices-1"
 _PER = 1_000_000  # prices are written as providers write them: USD per million tokens
@@ -78,25 +77,4 @@ def load_prices(path: str | Path | None = None) -> Prices:
 
 
 def _parsed(text: str, source: str) -> Prices:
-    document = mapping_of(text, source, PRICES_FORMAT)
-    try:
-        return Prices.model_validate(document)
-    except ValidationError as error:
-        lines = (f"{source}: {_fault(fault)}" for fault in error.errors(include_url=False))
-        raise ConfigError("\n".join(lines)) from error
-
-
-def _fault(fault: Any) -> str:
-    """Return one sentence on what is wrong with a price file."""
-    place = [str(part) for part in fault["loc"]]
-    where = ".".join(part for part in place if part != "[key]")
-    if fault["type"] == "extra_forbidden":
-        known = Price.model_fields if len(place) > 1 else Prices.model_fields
-        near = difflib.get_close_matches(place[-1], known, n=1, cutoff=0.5)
-        return f"{where}: there is no such field" + (f"; did you mean {near[0]}?" if near else "")
-    if fault["type"] == "missing":
-        return f"{where}: missing"
-    if fault["type"] == "string_type" and place[-1] == "[key]":
-        return f"models: the name {fault['input']!r} must be a text; write it in quotes"
-    message = fault["msg"].removeprefix("Input should be ")
-    return f"{where}: must be {message}, got {str(fault['input'])[:60]!r}"
+    return validated(Prices, compose_mapping(text, source, "price list", PRICES_FORMAT))

@@ -11,10 +11,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from pathnav.errors import ConfigError
-from pathnav.model.yaml_text import mapping_of
+from pathnav.settings import compose_mapping, validated
 
 PROFILE_FORMAT: Literal["pathnav-profile-1"] = "pathnav-profile-1"
 
@@ -165,30 +165,4 @@ def load_profile(source: str) -> Profile:
 
 
 def _parsed(text: str, source: str) -> Profile:
-    document = mapping_of(text, source, PROFILE_FORMAT)
-    try:
-        return Profile.model_validate(document)
-    except ValidationError as error:
-        lines = (f"{source}: {_fault(fault)}" for fault in error.errors(include_url=False))
-        raise ConfigError("\n".join(lines)) from error
-
-
-_EXPECTED = {  # pydantic speaks of tuples and "greater than or equal to"
-    "tuple": "a list such as [think, reflection]",
-    "int": "a whole number of at least 1",
-    "greater_than_equal": "a whole number of at least 1",
-    "bool": "true or false",
-    "float": "a number above 0",
-    "greater_than": "a number above 0",
-    "string": "a text",
-}
-
-
-def _fault(fault: Any) -> str:
-    place = ".".join(str(part) for part in fault["loc"])
-    if fault["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(place, Profile.model_fields, n=1, cutoff=0.5)
-        return f"{place}: there is no such field" + (f"; did you mean {near[0]}?" if near else "")
-    plain = (words for kind, words in _EXPECTED.items() if fault["type"].startswith(kind))
-    expected = next(plain, fault["msg"].removeprefix("Input should be "))
-    return f"{place}: must be {expected}, got {repr(fault['input'])[:60]}"
+    return validated(Profile, compose_mapping(text, source, "profile", PROFILE_FORMAT))

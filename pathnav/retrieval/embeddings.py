@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pathnav.cohort.canonical import canonical_text
 from pathnav.errors import RecordError
 from pathnav.geometry import Box, Floats
 from pathnav.retrieval.model import ImageTextModel, Rgb, Vectors
 from pathnav.retrieval.windows import Numbers, WindowGrid
+from pathnav.settings import canonical_text
 
 if TYPE_CHECKING:
     from pathnav.slide import Reading

@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from pathnav.cohort.canonical import canonical_text
 from pathnav.errors import ConfigError
+from pathnav.settings import canonical_text
 
 KEY_DIGITS = 20
 """Hexadecimal digits of a key: 80 bits, so that among a million episodes two meet with probability 4e-13."""

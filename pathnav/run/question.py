@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pathnav.cohort.posing import query_of_user
+from pathnav.cohort.query import query_of_user
 from pathnav.cohort.tree import load_tree
 from pathnav.errors import ConfigError
 from pathnav.run.case import Case, SlideSource

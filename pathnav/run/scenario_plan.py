@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pathnav.cohort import case as cohort
-from pathnav.cohort.scenario import Scenario, SlideSpec
-from pathnav.cohort.scenario_values import Agent
+from pathnav.cohort.cached_phantoms import phantom_slides
+from pathnav.cohort.scenario import Agent, Scenario, SlideSpec
 from pathnav.errors import ConfigError
 from pathnav.localise.vlm import VlmAgent
 from pathnav.model import ChatSettings, load_profile
@@ -158,7 +158,8 @@ def _posed(
     localise = scenario.localise
     asked = (localise.budget, localise.magnifications, localise.jitter, localise.swapped_findings, scenario.seed)
     if asked not in posed:
-        posed[asked] = cohort.cases(scenario, notify, lambda spec: nullcontext(slides.get(slide_source(spec))))
+        specs = scenario_slides(scenario, notify)
+        posed[asked] = cohort.cases(scenario, specs, lambda spec: nullcontext(slides.get(slide_source(spec))))
     return posed[asked]
 
 
@@ -168,6 +169,12 @@ def _drawn(posed: Sequence[cohort.Case]) -> list[JsonObject]:
     for case in posed:
         nodes[case.slide_name, case.query.organ][case.node] = None
     return [{"slide": name, "organ": organ, "nodes": list(drawn)} for (name, organ), drawn in nodes.items()]
+
+
+def scenario_slides(scenario: Scenario, notify: Callable[[str], None]) -> Sequence[SlideSpec]:
+    """Return the slides of a scenario's cohort; its phantoms are made where they are not in the cache."""
+    phantoms = scenario.cohort.phantoms
+    return phantom_slides(phantoms, notify=notify) if phantoms else scenario.cohort.slides or ()
 
 
 def slide_source(spec: SlideSpec) -> SlideSource:

@@ -4,7 +4,7 @@ import dataclasses
 import logging
 from collections.abc import Callable
 
-from pathnav.cohort.explored import explored_slides
+from pathnav.cohort.case import explored_slides
 from pathnav.cohort.scenario import Scenario, SlideSpec
 from pathnav.cohort.tree import load_tree
 from pathnav.explore.schedule import Schedule
@@ -14,7 +14,7 @@ from pathnav.run.case import SlideSource
 from pathnav.run.endpoint import CONNECTIONS
 from pathnav.run.exploration import Search, TileSettings
 from pathnav.run.open_slides import OpenSlides
-from pathnav.run.scenario_plan import slide_source
+from pathnav.run.scenario_plan import scenario_slides, slide_source
 from pathnav.run.scorer_choice import ScorerChoice
 from pathnav.run.truth import Truth, TruthSource
 
@@ -70,15 +70,15 @@ def plan_searches(
     schedules = tuple(Schedule(keep) for keep in asked.schedule)
     tiles = TileSettings(asked.tile_px, asked.min_tissue, asked.fill_to_k)
     searches = []
-    for one in explored_slides(scenario, notify):
-        source = _source(one.slide, slides)
+    for spec in explored_slides(scenario, scenario_slides(scenario, notify)):
+        source = _source(spec, slides)
         facts = slides.facts(source)
         for warning in facts.warnings:
             notify(f"warning: {source.path}: {warning}")
         tiles.check(slides.get(source))
-        if one.slide not in known:
-            known[one.slide] = _truth(one.slide).read(slides.get(source), notify)
-        shared = source, facts, known[one.slide]
+        if spec not in known:
+            known[spec] = _truth(spec).read(slides.get(source), notify)
+        shared = source, facts, known[spec]
         searches += [Search(*shared, scorer, schedules, tiles, scenario.seed, prices=prices) for scorer in scorers]
     return searches
 

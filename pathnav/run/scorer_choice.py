@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pathnav.cohort.limits import check_concurrency
+from pathnav.cohort.protocol import check_concurrency
 from pathnav.errors import ConfigError, PluginError
 from pathnav.explore.oracle import OracleScorer
 from pathnav.explore.scorer import Scorer, ScorerConfiguration

@@ -9,6 +9,7 @@ from pathnav.cohort.cached_phantoms import cache_folder, phantom_slides
 from pathnav.cohort.case import cases
 from pathnav.cohort.scenario import PhantomsSpec
 from pathnav.cohort.scenario_file import make_scenario
+from pathnav.run.scenario_plan import scenario_slides
 
 ONE = PhantomsSpec(count=1, side=1024, seed=1)
 
@@ -75,7 +76,8 @@ def test_a_scenario_of_phantoms_has_cases_that_fit_their_slides(
     monkeypatch.setenv("PATHNAV_CACHE", str(tmp_path))
     cohort = {"phantoms": {"count": 1, "side": 2048, "seed": 3}, "sample": {"queries_per_magnification": 1}}
     content = {"format": "pathnav-scenario-1", "cohort": cohort, "localise": {"agents": ["random"]}}
-    found = cases(make_scenario(content))
+    scenario = make_scenario(content)
+    found = cases(scenario, scenario_slides(scenario, print))
     assert [case.query.magnification for case in found] == [2.5, 10, 40]
     assert {case.slide_name for case in found} == {"phantom-3.tiff"}
     assert all(case.query.organ == "phantom" for case in found)

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from pathnav.cohort.case import Case, cases
-from pathnav.cohort.names import slide_names
+from pathnav.cohort.case import Case, cases, explored_slides, slide_names
 from pathnav.cohort.scenario import Scenario
 from pathnav.cohort.scenario_file import make_scenario
 from pathnav.errors import AnnotationError, ConfigError, SlideError
@@ -36,8 +35,13 @@ def scenario(folder: Path, sample: dict[str, Any] | None = None, seed: int = 7, 
     return make_scenario({"format": "pathnav-scenario-1", **content}, folder=folder)
 
 
+def asked(scenario: Scenario) -> list[Case]:
+    """Return the cases of a scenario that names its slides."""
+    return cases(scenario, scenario.cohort.slides or ())
+
+
 def test_every_node_of_every_slide_is_a_case_in_a_stable_order(folder: Path) -> None:
-    found = cases(scenario(folder))
+    found = asked(scenario(folder))
     ids = [f"{name}.tif/{node}/base" for name in ORGANS for node in ("a", "b", "a1", "a2", "a1i", "a2i")]
     assert [case.id for case in found] == ids
     assert [case.query.budget for case in found[:6]] == [10, 10, 7, 7, 5, 5]
@@ -46,11 +50,11 @@ def test_every_node_of_every_slide_is_a_case_in_a_stable_order(folder: Path) -> 
 def test_the_order_of_the_slides_in_the_file_makes_no_difference(folder: Path) -> None:
     content = scenario(folder, {"slides": 2, "queries_per_magnification": 1}).resolved()
     backwards = {**content, "cohort": {**content["cohort"], "slides": content["cohort"]["slides"][::-1]}}
-    assert cases(make_scenario(content)) == cases(make_scenario(backwards))
+    assert asked(make_scenario(content)) == asked(make_scenario(backwards))
 
 
 def test_a_sweep_asks_every_query_with_every_budget(folder: Path) -> None:
-    found = cases(
+    found = asked(
         scenario(folder, {"slides": 1, "queries_per_magnification": 1}, budget={"sweep": ["tight", [9, 8, 7]]})
     )
     assert [(case.budget, case.query.budget) for case in found] == [
@@ -59,48 +63,44 @@ def test_a_sweep_asks_every_query_with_every_budget(folder: Path) -> None:
     assert len({case.id for case in found}) == 6
 
 
-def test_magnifications_limit_what_is_asked(folder: Path) -> None:
-    assert {case.query.magnification for case in cases(scenario(folder, magnifications=[40, 10]))} == {10, 40}
-
-
-def test_a_sample_is_kept_and_what_it_lacks_is_told(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_magnifications_and_a_sample_limit_what_is_asked_and_what_it_lacks_is_told(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert {case.query.magnification for case in asked(scenario(folder, magnifications=[40, 10]))} == {10, 40}
     with caplog.at_level(logging.WARNING):
-        found = cases(scenario(folder, {"slides": 50, "stratify": "organ", "queries_per_magnification": 1}))
+        found = asked(scenario(folder, {"slides": 50, "stratify": "organ", "queries_per_magnification": 1}))
     assert len(found) == 9
     assert "the sample asks for 50 slides, the cohort has 3 with queries" in caplog.text
 
 
 def test_jitter_moves_the_regions_of_all_but_2_5x_the_same_way_under_every_budget(folder: Path) -> None:
-    still = cases(scenario(folder, budget={"sweep": ["tight", "base"]}))
-    moved = cases(scenario(folder, budget={"sweep": ["tight", "base"]}, jitter=0.25))
+    still = asked(scenario(folder, budget={"sweep": ["tight", "base"]}))
+    moved = asked(scenario(folder, budget={"sweep": ["tight", "base"]}, jitter=0.25))
     for before, after in zip(still, moved, strict=True):
         assert (before.query.region != after.query.region) is (before.query.magnification > 2.5), before.id
         assert after.query.region.holds_point(after.target.box.centre)
     regions = {case.id.rsplit("/", 1)[0]: case.query.region for case in moved}
     assert all(regions[case.id.rsplit("/", 1)[0]] == case.query.region for case in moved)
-    assert moved != cases(scenario(folder, budget={"sweep": ["tight", "base"]}, jitter=0.25, seed=8))
+    assert moved != asked(scenario(folder, budget={"sweep": ["tight", "base"]}, jitter=0.25, seed=8))
 
 
 def test_swapped_findings_are_other_findings_of_the_same_magnification_for_the_same_target(folder: Path) -> None:
-    plain = cases(scenario(folder))
-    swapped = cases(scenario(folder, swapped_findings=True, magnifications=[2.5, 40]))
+    plain = asked(scenario(folder))
+    swapped = asked(scenario(folder, swapped_findings=True, magnifications=[2.5, 40]))
     by_id = {case.id: case for case in plain}
     texts = {m: {c.query.finding for c in plain if c.query.magnification == m} for m in (2.5, 40)}
     for case in swapped:
         assert case.query.finding != by_id[case.id].query.finding
         assert case.query.finding in texts[case.query.magnification]
         assert case.target == by_id[case.id].target
-
-
-def test_swapping_where_all_findings_are_the_same_is_refused(folder: Path) -> None:
     with pytest.raises(ConfigError, match="swapped_findings needs two different findings at 10x"):
-        cases(scenario(folder, swapped_findings=True))
+        asked(scenario(folder, swapped_findings=True))
 
 
 def test_the_scenarios_organ_goes_before_the_trees(folder: Path) -> None:
     content = scenario(folder).resolved()
     content["cohort"]["slides"][0]["organ"] = "lung"
-    found = cases(make_scenario(content))
+    found = asked(make_scenario(content))
     assert {case.slide_name: case.query.organ for case in found} == {
         "x.tif": "lung",
         "y.tif": "breast",
@@ -109,7 +109,7 @@ def test_the_scenarios_organ_goes_before_the_trees(folder: Path) -> None:
 
 
 def test_a_case_travels_to_another_process_and_opens_its_slide(folder: Path) -> None:
-    case = pickle.loads(pickle.dumps(cases(scenario(folder))[0]))
+    case = pickle.loads(pickle.dumps(asked(scenario(folder))[0]))
     assert isinstance(case, Case)
     with case.slide.open() as slide:
         assert slide.fingerprint == case.fingerprint
@@ -117,7 +117,7 @@ def test_a_case_travels_to_another_process_and_opens_its_slide(folder: Path) -> 
 
 
 def test_the_record_of_a_case_is_plain_json_with_the_target(folder: Path) -> None:
-    record = cases(scenario(folder))[4].as_json()
+    record = asked(scenario(folder))[4].as_json()
     assert json.loads(json.dumps(record)) == record
     assert (record["id"], record["region"], record["target"]) == (
         "x.tif/a1i/base",
@@ -138,7 +138,7 @@ def test_faults_of_all_trees_are_told_at_once(folder: Path, tmp_path: Path) -> N
     content = scenario(tmp_path).resolved()
     content["cohort"]["slides"] = content["cohort"]["slides"][:2]
     with pytest.raises(AnnotationError) as caught:
-        cases(make_scenario(content))
+        asked(make_scenario(content))
     assert [line.split(": its")[0] for line in str(caught.value).splitlines()] == [
         f"{tmp_path}/x.json: slide 'a.tif', node 'b'",
         f"{tmp_path}/y.json: slide 'a.tif', node 'b'",
@@ -151,7 +151,7 @@ def test_a_tree_of_other_slides_is_refused_with_its_file(folder: Path, tmp_path:
     content = scenario(folder).resolved()
     content["cohort"]["slides"][0]["tree"] = str(path)
     with pytest.raises(AnnotationError, match=r"several\.json: expected one tree for a slide named 'x', found 0"):
-        cases(make_scenario(content))
+        asked(make_scenario(content))
 
 
 def one_slide(path: Path, **slide: Any) -> Scenario:
@@ -163,18 +163,18 @@ def one_slide(path: Path, **slide: Any) -> Scenario:
 def test_a_slide_without_a_scale_is_opened_by_its_trees_mpp_else_refused(tmp_path: Path) -> None:
     path = write_blot_slide(tmp_path / "blot.tif", 2000, 1600, [])
     tree = write_json(tmp_path / "t.json", tree_document(mpp=0.3))
-    case = cases(one_slide(path, tree=str(tree)))[0]
+    case = asked(one_slide(path, tree=str(tree)))[0]
     with case.slide.open() as slide:
         assert slide.mpp_um == (0.3, 0.3)
     write_json(tree, tree_document(mpp=None))
     with pytest.raises(SlideError, match=r"blot\.tif: has no mpp and no objective power"):
-        cases(one_slide(path, tree=str(tree)))
-    assert len(cases(one_slide(path, tree=str(tree), mpp=0.5))) == 6
+        asked(one_slide(path, tree=str(tree)))
+    assert len(asked(one_slide(path, tree=str(tree), mpp=0.5))) == 6
 
 
 def test_a_cohort_without_trees_asks_nothing_and_is_refused(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(ConfigError, match=r"asks nothing: no tree of its slides has a node at 2\.5x, 10x, 40x"):
-        cases(one_slide(folder / "x.tif"))
+        asked(one_slide(folder / "x.tif"))
     assert "slide x.tif has no tree" in caplog.text
 
 
@@ -185,3 +185,24 @@ def test_names_of_slides_do_not_depend_on_where_the_cohort_lies() -> None:
         )
 
     assert named("/data") == named("/mnt/copy") == ["p/slide.svs", "q/slide.svs", "other.svs", "s3://b/c.svs"]
+
+
+@pytest.mark.parametrize(
+    ("free", "says"), [(1, "has 3 with annotations and 1 tumour_free"), (0, "has 3 with annotations")]
+)
+def test_a_sample_that_is_too_large_is_told_how_many_there_are_of_each_kind(
+    free: int, says: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    annotated = [{"path": f"{name}.svs", "annotation": f"{name}.geojson"} for name in "abc"]
+    slides = [*annotated, *[{"path": "d.svs", "tumour_free": True}] * free, {"path": "e.svs"}]
+    scenario = make_scenario(
+        {
+            "format": "pathnav-scenario-1",
+            "cohort": {"slides": slides, "sample": {"slides": 20}},
+            "explore": {"scorers": ["random"]},
+        },
+        folder=tmp_path,
+    )
+    with caplog.at_level(logging.WARNING):
+        assert len(explored_slides(scenario, scenario.cohort.slides or ())) == 3 + free
+    assert f"the sample asks for 20 slides, the cohort {says}" in [record.getMessage() for record in caplog.records]

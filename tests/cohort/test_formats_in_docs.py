@@ -8,8 +8,8 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from pathnav.cohort.node import Node, Route, TreeSlide
 from pathnav.cohort.scenario import (
+    Agent,
     CohortSpec,
     DecodingSpec,
     ExploreSpec,
@@ -20,8 +20,7 @@ from pathnav.cohort.scenario import (
     ViewSpec,
 )
 from pathnav.cohort.scenario_file import load_scenario
-from pathnav.cohort.scenario_values import Agent
-from pathnav.cohort.tree import Tree, load_tree
+from pathnav.cohort.tree import Node, Route, Tree, TreeSlide, load_tree
 from pathnav.geometry import Box
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 import shapely
 
-from pathnav.cohort.node import Node
 from pathnav.cohort.phantom import PhantomFiles
 from pathnav.cohort.protocol import MAGNIFICATIONS
-from pathnav.cohort.tree import TreeSlide, load_tree
+from pathnav.cohort.tree import Node, TreeSlide, load_tree
 from pathnav.geometry import Box, iou
 from pathnav.slide import open_slide
 from support.phantoms import annotated, phantom

@@ -1,5 +1,6 @@
 """Scenario files for tests."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,8 @@ def plain(**changes: Any) -> dict[str, Any]:
 
 
 def complaints(path: Path, document: Any, **slots: Any) -> list[str]:
-    """Return the lines with which a scenario is refused, without the file's name."""
+    """Return the lines with which a scenario is refused, without the file's name and line."""
     write(path, document)
     with pytest.raises(ConfigError) as caught:
         load_scenario(path, **slots)
-    return [line.removeprefix(f"{path}: ") for line in str(caught.value).splitlines()]
+    return [re.sub(rf"^{re.escape(str(path))}(, line \d+)?: ", "", line) for line in str(caught.value).splitlines()]
