@@ -12,14 +12,21 @@
 """
 
 import contextlib
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pathnav.errors import ConfigError, RecordError
-from pathnav.records import EVENTS_FILE, ImageStore, JsonObject, locked, read_json, write_json_atomic
+from pathnav.records import (
+    EVENTS_FILE,
+    ImageStore,
+    JsonObject,
+    locked,
+    read_json,
+    write_bytes_atomic,
+    write_json_atomic,
+)
 from pathnav.run.description import RUN_FORMAT, continued
 
 if TYPE_CHECKING:
@@ -43,6 +50,9 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.images = ImageStore(path / "images")
+        self._before: set[Path] = set()
+        self._description_before: bytes | None = None
+        self._made_folders: list[Path] = []
 
     def check(self) -> None:
         """Refuse a folder that holds something that is not ours.
@@ -79,6 +89,9 @@ class RunFolder:
             ConfigError: If the folder is not ours, or cannot be made.
         """
         self.check()
+        self._made_folders = [path for path in (self.path, *self.path.parents) if not path.exists()]
+        self._before = set(self.path.rglob("*"))
+        self._description_before = self.run_json.read_bytes() if self.run_json in self._before else None
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -140,13 +153,23 @@ class RunFolder:
 
         return EmbeddingStore(self.path / EMBEDDINGS, {"reader": reader, "mpp_um": list(mpp_um)})
 
-    def remove_empty(self) -> None:
-        """Remove the folder where nothing was learnt: no result stands in it, and no other process is at work."""
-        if next(self.path.glob(f"episodes/*/{RESULT_FILE}"), None) is None:
-            with contextlib.suppress(RecordError, OSError), contextlib.ExitStack() as others:
-                for log in self.path.glob(f"episodes/*/{EVENTS_FILE}"):
-                    others.enter_context(locked(log))
-                shutil.rmtree(self.path)
+    def undo(self) -> None:
+        """Leave the folder as `open` found it, where nothing was learnt: for a run that turned out to be impossible.
+
+        Nothing is undone once a result is new, or while another process is at work.
+        """
+        with contextlib.suppress(RecordError, OSError), contextlib.ExitStack() as others:
+            for held in (*self.path.glob(f"episodes/*/{EVENTS_FILE}"), *self.path.glob(f"{SCORES}/*.lock")):
+                others.enter_context(locked(held))
+            new = set(self.path.rglob("*")) - self._before
+            if any(path.name == RESULT_FILE for path in new):
+                return
+            for path in sorted(new, reverse=True):  # what lies in a folder before the folder
+                path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
+            if self._description_before is not None:
+                write_bytes_atomic(self.run_json, self._description_before)
+            for folder in self._made_folders:
+                folder.rmdir()
 
     def _made(self, folder: Path) -> Path:
         try:

@@ -180,8 +180,8 @@ def run_plan(
     Raises:
         ConfigError: If a tracing variable of LangSmith is set, the folder is not ours, or, without workers, another
             process is running the same job.
-        EndpointUnreachable: If an endpoint that never answered cannot be used as named; a folder that was made for
-            nothing is removed.
+        EndpointUnreachable: If an endpoint that never answered cannot be used as named; the folder is left
+            as it was.
         KeyboardInterrupt: After Ctrl-C, once what was running has ended or was recorded as interrupted.
         RecordError: If the record cannot be written.
     """
@@ -230,15 +230,13 @@ class _Run:
         """Run what is due."""
         model = self.due[0].model if self.due else None
         self.progress = replace(self.progress, model=model.model if model is not None else None)
-        is_new = not self.folder.path.exists()
         self.folder.open(description)
         self.on_progress(self.progress)
         _share_memory()
         try:
             self._work(self.due)
         except (EndpointUnreachable, PluginError):
-            if is_new:  # a run that turned out to be impossible before anything was learnt
-                self.folder.remove_empty()
+            self.folder.undo()  # the run turned out to be impossible before anything was learnt
             raise
         if not self._is_over():  # once more: another process may have been stopped
             again, self.elsewhere = [job for job, _ in self.elsewhere], []

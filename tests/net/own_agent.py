@@ -1,8 +1,9 @@
 """An agent of a user's own, by its path: looks at the corner and the centre, reports, and gives hints to a model."""
 
+from pathnav.localise.hints import Proposal
+
 from pathnav.geometry import Box
 from pathnav.localise import Environment
-from pathnav.localise.hints import Proposal
 
 
 class CornerAndCentre:

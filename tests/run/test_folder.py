@@ -118,13 +118,13 @@ def test_eight_processes_that_describe_one_folder_lose_no_key(tmp_path: Path) ->
     assert sorted([*found["episodes"], *found["earlier_episodes"]]) == [f"k{number}" for number in range(8)]
 
 
-def test_a_folder_in_which_nothing_was_learnt_is_removed_and_any_other_stays(tmp_path: Path) -> None:
+def test_a_folder_in_which_nothing_was_learnt_is_undone_and_any_other_stays(tmp_path: Path) -> None:
     for key, result in (("k1", False), ("k2", True)):
         folder = RunFolder(tmp_path / key)
         folder.open(description(key))
         place = folder.make_episode(key)
         (place / "result.json" if result else place / "events.jsonl").write_text("{}")
-        folder.remove_empty()
+        folder.undo()
     assert [path.name for path in tmp_path.iterdir()] == ["k2"]
 
 
@@ -132,5 +132,5 @@ def test_a_folder_in_which_another_process_is_at_work_stays(tmp_path: Path) -> N
     folder = RunFolder(tmp_path / "run")
     folder.open(description("k1"))
     with EventLog(folder.make_episode("k1") / "events.jsonl"):
-        folder.remove_empty()
+        folder.undo()
     assert folder.run_json.exists()
