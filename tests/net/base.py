@@ -49,7 +49,9 @@ class Base:
         if not (self.cache / "venv/made").exists():
             source = self.cache / "source"
             source.mkdir(exist_ok=True)
-            archive = subprocess.run(["git", "archive", START], cwd=HERE, check=True, stdout=subprocess.PIPE).stdout
+            archive = subprocess.run(
+                ["git", "archive", START], cwd=HERE.parents[1], check=True, stdout=subprocess.PIPE
+            ).stdout
             subprocess.run(["tar", "-xf", "-", "-C", source], input=archive, check=True)
             subprocess.run([sys.executable, "-m", "venv", self.cache / "venv"], check=True)
             frozen = subprocess.run(
