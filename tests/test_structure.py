@@ -17,8 +17,7 @@ LEFT_TO_RIGHT = (
     {"errors", "geometry", "plugins", "plugin_options"},
     {"slide"},
     {"cohort"},
-    {"model"},
-    {"retrieval"},
+    {"phantom", "model", "retrieval"},
     {"localise", "explore"},
     {"run"},
     {"report"},
@@ -43,8 +42,8 @@ ONLY_IN = {
 }
 PLUGINS_MAY_IMPORT = {"pathnav", "numpy", "pydantic"}
 
-MAX_MODULE_LINES = 300
-MAX_FUNCTION_LINES = 40
+MAX_MODULE_LINES = 500
+MAX_FUNCTION_LINES = 50
 MAX_POSITIONAL = 5
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -94,6 +93,8 @@ def test_every_room_has_its_place() -> None:
         ("slide", "cohort", False),
         ("model", "geometry", True),
         ("model", "slide", False),
+        ("phantom", "cohort", True),
+        ("cohort", "phantom", False),
         ("localise", "model", True),
         ("localise", "explore", False),
         ("plugins", "errors", True),

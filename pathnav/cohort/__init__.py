@@ -1,7 +1,7 @@
-"""What is asked: queries and diagnostic trees, scenario files, samples and controls, phantom slides with their truth.
+"""What is asked: queries and diagnostic trees, scenario files, samples and controls, tumour annotations.
 
-scenario = load_scenario("quickstart")
-for case in cases(scenario):
+scenario = load_scenario("mode-a-base", cohort="cohort.yaml")
+for case in cases(scenario, scenario.cohort.slides):
     print(case.id, case.query.finding)
 """
 

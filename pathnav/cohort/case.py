@@ -1,7 +1,7 @@
 """From a scenario to the questions that it asks.
 
-    scenario = load_scenario("quickstart")
-    for case in cases(scenario):
+    scenario = load_scenario("mode-a-base", cohort="cohort.yaml")
+    for case in cases(scenario, scenario.cohort.slides):
         with case.slide.open() as slide:
             ...  # hand slide and case.query to an agent, keep case.target from it
 
@@ -18,7 +18,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pathnav.cohort.cached_phantoms import phantom_slides
 from pathnav.cohort.controls import swapped
 from pathnav.cohort.names import slide_names
 from pathnav.cohort.node import TreeSlide
@@ -92,16 +91,12 @@ class Annotated:
     entry: TreeSlide
 
 
-def cases(
-    scenario: Scenario, notify: Callable[[str], None] = logger.info, opener: Opener = SlideSpec.open
-) -> list[Case]:
+def cases(scenario: Scenario, slides: Sequence[SlideSpec], opener: Opener = SlideSpec.open) -> list[Case]:
     """Return all questions of a scenario, sorted by slide, magnification, node and budget.
-
-    Opens every slide of the sample once, and makes the scenario's phantom slides where they are not in the cache.
 
     Args:
         scenario: The scenario.
-        notify: Is told, in one line, when something that takes seconds begins.
+        slides: Those of its cohort, phantoms among them; every one of the sample is opened once.
         opener: Gives an open slide for a `with` block, so that a run need not open it again.
 
     Raises:
@@ -109,11 +104,11 @@ def cases(
         SlideError: If a slide cannot be opened or has no physical scale.
         ConfigError: If nothing is left to ask.
     """
-    slides = annotated_slides(scenario, notify)
-    chosen = selection(scenario, slides)
+    annotated = annotated_slides(slides)
+    chosen = selection(scenario, annotated)
     for note in chosen.notes:
         logger.warning("%s", note)
-    posed = _posed(scenario, slides, chosen, opener)
+    posed = _posed(scenario, annotated, chosen, opener)
     if not posed:
         wanted = ", ".join(f"{magnification:g}x" for magnification in scenario.localise.magnifications)
         raise ConfigError(f"scenario {scenario.name!r} asks nothing: no tree of its slides has a node at {wanted}")
@@ -122,14 +117,12 @@ def cases(
     return [_budgeted(case, budget) for case in posed for budget in scenario.localise.budget]
 
 
-def annotated_slides(scenario: Scenario, notify: Callable[[str], None] = logger.info) -> list[Annotated]:
-    """Return the slides of a scenario that have a tree, sorted by name; no slide is opened.
+def annotated_slides(slides: Sequence[SlideSpec]) -> list[Annotated]:
+    """Return the slides that have a tree, sorted by name; no slide is opened.
 
     Raises:
         AnnotationError: With one sentence a line for everything that is wrong with the trees.
     """
-    cohort = scenario.cohort
-    slides = phantom_slides(cohort.phantoms, notify=notify) if cohort.phantoms else cohort.slides or ()
     names = slide_names([slide.path for slide in slides])
     load = functools.cache(load_tree)
     found, wrong = [], []

@@ -1,10 +1,9 @@
 """From a scenario to the slides that it explores: those whose tumour is known, or a sample of them."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pathnav.cohort.cached_phantoms import phantom_slides
 from pathnav.cohort.names import slide_names
 from pathnav.cohort.sample import Candidate, sampled_slides
 from pathnav.cohort.scenario import SampleSpec, Scenario, SlideSpec
@@ -26,7 +25,7 @@ class ExploredSlide:
     slide: SlideSpec
 
 
-def explored_slides(scenario: Scenario, notify: Callable[[str], None] = logger.info) -> list[ExploredSlide]:
+def explored_slides(scenario: Scenario, slides: Sequence[SlideSpec]) -> list[ExploredSlide]:
     """Return the slides that a scenario explores, sorted by name; none is opened.
 
     A slide without an annotation is left out, since nothing could be measured on it, unless the cohort says that it is
@@ -34,13 +33,11 @@ def explored_slides(scenario: Scenario, notify: Callable[[str], None] = logger.i
 
     Args:
         scenario: The scenario.
-        notify: Is told, in one line, when something that takes seconds begins.
+        slides: Those of its cohort, phantoms among them.
 
     Raises:
         ConfigError: If no slide is left.
     """
-    cohort = scenario.cohort
-    slides = phantom_slides(cohort.phantoms, notify=notify) if cohort.phantoms else cohort.slides or ()
     names = slide_names([slide.path for slide in slides])
     known = {names[slide.path]: slide for slide in slides if slide.annotation is not None or slide.tumour_free}
     for slide in slides:
@@ -51,7 +48,7 @@ def explored_slides(scenario: Scenario, notify: Callable[[str], None] = logger.i
             f"scenario {scenario.name!r} explores nothing: no slide of its cohort has an annotation, or is tumour_free"
         )
     candidates = [Candidate(name, known[name].organ, {}) for name in sorted(known)]
-    spec = cohort.sample or SampleSpec()
+    spec = scenario.cohort.sample or SampleSpec()
     chosen = sampled_slides(candidates, spec)
     if spec.slides is not None and len(chosen) < spec.slides:
         logger.warning("the sample asks for %d slides, the cohort has %s", spec.slides, _counted(known.values()))

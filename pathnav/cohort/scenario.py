@@ -15,7 +15,6 @@ from pydantic import BeforeValidator, Field, PlainSerializer, PrivateAttr, field
 
 from pathnav.cohort import protocol
 from pathnav.cohort.node import Frozen, Magnification, Text
-from pathnav.cohort.phantom import LARGEST_SIDE_PX, LEAST_SIDE_PX
 from pathnav.cohort.scenario_model import DecodingSpec, ModelSpec
 from pathnav.cohort.scenario_values import (
     Agent,
@@ -80,7 +79,7 @@ class PhantomsSpec(Frozen):
     """Phantom slides, made on first use and kept in the user's cache folder."""
 
     count: Annotated[int, Field(ge=1)] = 3
-    side: Annotated[int, Field(ge=LEAST_SIDE_PX, le=LARGEST_SIDE_PX)] = 8192
+    side: Annotated[int, Field(ge=1024, le=32_768)] = 8192
     """Width and height in level-0 pixels of 0.25 um."""
     seed: Annotated[int, Field(ge=0)] = 1
     """Of the first phantom; the next ones count up."""

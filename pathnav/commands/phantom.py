@@ -23,6 +23,7 @@ def phantom(
         int, typer.Option(metavar="PX", parser=a_whole_number, help="Side of the slide in level-0 pixels.")
     ] = 16_384,
     pen: Annotated[bool, typer.Option("--pen", help="Draw a pen mark on the glass.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
     as_json: Json = False,
 ) -> None:
     """Draw a phantom slide: H&E-like, without a patient, with its tumour polygons and a diagnostic tree.
@@ -33,13 +34,9 @@ def phantom(
     Example:
       pathnav phantom demo.tiff --side 8192
     """
-    from pathnav.cohort.phantom import make_phantom, phantom_files
-    from pathnav.report.own_files import PHANTOM_REGIONS, PHANTOM_TREE, refuse_foreign
+    from pathnav.phantom import make_phantom
 
-    beside = phantom_files(out)  # the slide itself is make_phantom's to refuse
-    refuse_foreign("the annotation", beside.annotation, PHANTOM_REGIONS)
-    refuse_foreign("the tree", beside.tree, PHANTOM_TREE)
-    files = make_phantom(out, seed=seed, side=side, pen=pen)
+    files = make_phantom(out, seed=seed, side=side, pen=pen, force=force)
     places = {"slide": str(files.slide), "annotation": str(files.annotation), "tree": str(files.tree)}
     if as_json:
         emit_json({"format": "pathnav-phantom-1", **places, "seed": seed, "side": side, "pen": pen})

@@ -27,8 +27,6 @@ class OwnKind:
 
 KEPT_TILES = OwnKind(b"{", KEPT_FORMAT.encode())
 PICTURE = OwnKind(b"\x89PNG\r\n\x1a\n", f"tEXt{PICTURE_KEY}\0{PICTURE_MARK}".encode())
-PHANTOM_REGIONS = OwnKind(b'{"type": "FeatureCollection"', b'{"type": "Feature", "id": "00000000", ')
-PHANTOM_TREE = OwnKind(b"{", b'"format": "pathnav-tree-')
 _LOOKED_AT = 256  # bytes
 
 

@@ -19,6 +19,7 @@ from pathnav.model.profile import DEFAULT_PROFILE
 from pathnav.run.agent_choice import AgentChoice, loaded
 from pathnav.run.case import Case, SlideSource
 from pathnav.run.open_slides import OpenSlides
+from pathnav.run.phantoms import scenario_slides
 from pathnav.run.plan import Episode, episodes
 from pathnav.run.plugin_identity import uses_model
 from pathnav.run.record import JsonObject
@@ -158,7 +159,8 @@ def _posed(
     localise = scenario.localise
     asked = (localise.budget, localise.magnifications, localise.jitter, localise.swapped_findings, scenario.seed)
     if asked not in posed:
-        posed[asked] = cohort.cases(scenario, notify, lambda spec: nullcontext(slides.get(slide_source(spec))))
+        specs = scenario_slides(scenario, notify)
+        posed[asked] = cohort.cases(scenario, specs, lambda spec: nullcontext(slides.get(slide_source(spec))))
     return posed[asked]
 
 

@@ -14,6 +14,7 @@ from pathnav.run.case import SlideSource
 from pathnav.run.endpoint import CONNECTIONS
 from pathnav.run.exploration import Search, TileSettings
 from pathnav.run.open_slides import OpenSlides
+from pathnav.run.phantoms import scenario_slides
 from pathnav.run.scenario_plan import slide_source
 from pathnav.run.scorer_choice import ScorerChoice
 from pathnav.run.truth import Truth, TruthSource
@@ -70,7 +71,7 @@ def plan_searches(
     schedules = tuple(Schedule(keep) for keep in asked.schedule)
     tiles = TileSettings(asked.tile_px, asked.min_tissue, asked.fill_to_k)
     searches = []
-    for one in explored_slides(scenario, notify):
+    for one in explored_slides(scenario, scenario_slides(scenario, notify)):
         source = _source(one.slide, slides)
         facts = slides.facts(source)
         for warning in facts.warnings:

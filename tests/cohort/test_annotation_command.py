@@ -7,8 +7,8 @@ import pytest
 
 from pathnav.cohort import annotation_file, annotation_fit
 from pathnav.cohort.annotation import ANNOTATION_FORMAT, AnnotationFormat, describe_annotation, load_annotation
-from pathnav.cohort.phantom import PhantomFiles
 from pathnav.errors import AnnotationError
+from pathnav.phantom import PhantomFiles
 from pathnav.report.geojson import kept_tiles
 from support.annotations import feature, square, write_geojson, write_text
 from support.commands import Command

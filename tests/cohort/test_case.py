@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pathnav.cohort.case import Case, cases
+from pathnav.cohort.case import Case
+from pathnav.cohort.case import cases as cases_on
 from pathnav.cohort.names import slide_names
 from pathnav.cohort.scenario import Scenario
 from pathnav.cohort.scenario_file import make_scenario
@@ -18,6 +19,10 @@ from support.blot_slide import write_blot_slide
 from support.trees import tree_document, write_cohort, write_json, write_slide
 
 ORGANS = {"x": "breast", "y": "breast", "z": "skin"}
+
+
+def cases(scenario: Scenario) -> list[Case]:
+    return cases_on(scenario, scenario.cohort.slides or ())
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pathnav.cohort.phantom import make_phantom
 from pathnav.cohort.query import Query
 from pathnav.geometry import Box, iou
 from pathnav.localise import Environment, MemoryRecorder
+from pathnav.phantom import make_phantom
 from pathnav.retrieval import EmbeddingStore, ModelChoice, WindowGrid, finding_vector, load
 from pathnav.slide import Slide, open_slide
 from pathnav.testing import check_agent
