@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from pathnav.cohort.phantom import PhantomFiles, make_phantom, phantom_files
 from pathnav.cohort.query import Query, slide_handle
 from pathnav.errors import BudgetExhausted, PathnavError, RoiError, SlideError
 from pathnav.explore.conformance import ScorerRule, ScorerTrial
@@ -24,6 +23,7 @@ from pathnav.localise.environment import Environment
 from pathnav.localise.survey import Survey
 from pathnav.localise.views import View
 from pathnav.model import ChatClient
+from pathnav.phantom import PhantomFiles, make_phantom, phantom_files
 from pathnav.plugins import Kind, Plugin, load
 from pathnav.run.agent_choice import loaded
 from pathnav.run.plugin_identity import plugin_of

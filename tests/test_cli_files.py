@@ -49,17 +49,13 @@ def test_with_force_a_file_is_replaced_and_a_link_leads_to_nothing_that_is(pathn
     assert bench.slide.read_bytes() == before
 
 
-def test_a_phantom_replaces_no_file_of_another_kind(pathnav: Command, bench: Bench) -> None:
+def test_a_phantom_replaces_files_with_force_only(pathnav: Command, bench: Bench) -> None:
     draw = ("phantom", "demo.tiff", "--side", 1024)
     assert pathnav(*draw).code == 0
-    assert pathnav(*draw, "--seed", 1).code == 0, "its own files may be drawn again"
-    for name in ("demo.tiff", "demo.geojson", "demo.tree.json"):
-        own = Path(name).read_bytes()
-        other = {"type": "FeatureCollection", "features": [{"type": "Feature", "id": "5f-1a"}]}
-        Path(name).write_text(json.dumps(other))
-        before = {path: path.read_bytes() for path in bench.folder.glob("demo*")}
-        said = pathnav(*draw)
-        assert (said.code, said.out) == (2, "")
-        assert name in said.sentences[0]
-        assert {path: path.read_bytes() for path in bench.folder.glob("demo*")} == before
-        Path(name).write_bytes(own)
+    before = {path: path.read_bytes() for path in bench.folder.glob("demo*")}
+    said = pathnav(*draw, "--seed", 1)
+    assert (said.code, said.out) == (2, "")
+    assert "demo.tiff" in said.sentences[0] and "--force" in said.sentences[0]
+    assert {path: path.read_bytes() for path in before} == before
+    assert pathnav(*draw, "--seed", 1, "--force").code == 0
+    assert all(path.read_bytes() != content for path, content in before.items())

@@ -15,8 +15,8 @@ import yaml
 from typer.main import get_command
 
 from pathnav.cli import app, main
-from pathnav.cohort.phantom import make_phantom
 from pathnav.cohort.scenario_file import load_scenario
+from pathnav.phantom import make_phantom
 from pathnav.run import locate
 from support.source import ROOT
 

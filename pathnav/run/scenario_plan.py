@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from pathnav.cohort import case as cohort
-from pathnav.cohort.cached_phantoms import phantom_slides
 from pathnav.cohort.scenario import Agent, Scenario, SlideSpec
 from pathnav.errors import ConfigError
 from pathnav.localise.vlm import VlmAgent
@@ -20,6 +19,7 @@ from pathnav.records import JsonObject
 from pathnav.run.agent_choice import AgentChoice, loaded
 from pathnav.run.case import Case, SlideSource
 from pathnav.run.open_slides import OpenSlides
+from pathnav.run.phantoms import scenario_slides
 from pathnav.run.plan import Episode, episodes
 from pathnav.run.plugin_identity import uses_model
 
@@ -169,12 +169,6 @@ def _drawn(posed: Sequence[cohort.Case]) -> list[JsonObject]:
     for case in posed:
         nodes[case.slide_name, case.query.organ][case.node] = None
     return [{"slide": name, "organ": organ, "nodes": list(drawn)} for (name, organ), drawn in nodes.items()]
-
-
-def scenario_slides(scenario: Scenario, notify: Callable[[str], None]) -> Sequence[SlideSpec]:
-    """Return the slides of a scenario's cohort; its phantoms are made where they are not in the cache."""
-    phantoms = scenario.cohort.phantoms
-    return phantom_slides(phantoms, notify=notify) if phantoms else scenario.cohort.slides or ()
 
 
 def slide_source(spec: SlideSpec) -> SlideSource:

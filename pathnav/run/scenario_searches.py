@@ -14,7 +14,8 @@ from pathnav.run.case import SlideSource
 from pathnav.run.endpoint import CONNECTIONS
 from pathnav.run.exploration import Search, TileSettings
 from pathnav.run.open_slides import OpenSlides
-from pathnav.run.scenario_plan import scenario_slides, slide_source
+from pathnav.run.phantoms import scenario_slides
+from pathnav.run.scenario_plan import slide_source
 from pathnav.run.scorer_choice import ScorerChoice
 from pathnav.run.truth import Truth, TruthSource
 

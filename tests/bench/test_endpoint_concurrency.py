@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pathnav.cohort.phantom import make_phantom
 from pathnav.explore import TileTree
 from pathnav.explore.vlm import VlmScorer
 from pathnav.model import ChatClient, ChatSettings
+from pathnav.phantom import make_phantom
 from pathnav.slide import open_slide
 
 CONNECTIONS, WORKERS, CALLS, ANSWER_S = 16, 24, 800, 0.1

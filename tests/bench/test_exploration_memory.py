@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pathnav.cohort.phantom import make_phantom
+from pathnav.phantom import make_phantom
 from support.mosaic import write_mosaic
 from support.peak_memory import PEAK_MB
 

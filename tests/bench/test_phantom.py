@@ -19,7 +19,7 @@ TIMER = (
     + """
 import resource, sys, time
 start = time.perf_counter()
-from pathnav.cohort.phantom import make_phantom
+from pathnav.phantom import make_phantom
 make_phantom(sys.argv[1], side=int(sys.argv[2]), threads=2)
 cpu = resource.getrusage(resource.RUSAGE_SELF)
 print(time.perf_counter() - start, cpu.ru_utime + cpu.ru_stime, peak_mb())

@@ -21,9 +21,9 @@ from pathnav.cohort.annotations import (
     overlap_fractions,
     warnings_on_slide,
 )
-from pathnav.cohort.phantom import PhantomFiles
 from pathnav.errors import AnnotationError
 from pathnav.geometry import Grid
+from pathnav.phantom import PhantomFiles
 from pathnav.report.geojson import kept_tiles
 from pathnav.slide import open_slide
 from support.annotations import (

@@ -10,7 +10,7 @@ import pytest
 import shapely
 from shapely.geometry import shape
 
-from pathnav.cohort.phantom import PhantomFiles, make_phantom, phantom_files
+from pathnav.phantom import PhantomFiles, make_phantom, phantom_files
 
 SMALL_PX = 2048
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu
 from skimage.filters import threshold_otsu
 
-from pathnav.cohort.phantom import PhantomFiles
+from pathnav.phantom import PhantomFiles
 from support.phantoms import annotated, phantom
 
 # Haematoxylin, eosin and residual after Ruifrok and Johnston (2001), as red, green and blue optical density.

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import shapely
 
-from pathnav.cohort.phantom import PhantomFiles
 from pathnav.cohort.protocol import MAGNIFICATIONS
 from pathnav.cohort.tree import Node, TreeSlide, load_tree
 from pathnav.geometry import Box, iou
+from pathnav.phantom import PhantomFiles
 from pathnav.slide import open_slide
 from support.phantoms import annotated, phantom
 
@@ -28,13 +28,9 @@ def entry(files: PhantomFiles) -> TreeSlide:
     return load_tree(files.tree).entry(files.slide)
 
 
-def boxed(node: Node) -> Box:
-    return Box(*node.box) if not isinstance(node.box, Box) else node.box
-
-
 def search_regions(entry: TreeSlide, plane: Box) -> list[tuple[Box, list[Node]]]:
     """Return each search region with the nodes to be found in it."""
-    parents: list[tuple[Box, str | None]] = [(plane, None), *((boxed(node), node.id) for node in entry.nodes)]
+    parents: list[tuple[Box, str | None]] = [(plane, None), *((node.box, node.id) for node in entry.nodes)]
     regions = [(box, [node for node in entry.nodes if node.parent == name]) for box, name in parents]
     return [(box, nodes) for box, nodes in regions if nodes]
 
@@ -69,14 +65,14 @@ def test_words_tell_the_nodes_of_a_search_region_apart(files: PhantomFiles, entr
 
 def test_targets_leave_room_to_search(files: PhantomFiles, entry: TreeSlide) -> None:
     for region, nodes in search_regions(entry, plane_of(files)):
-        assert all(boxed(node).area < 0.4 * region.area for node in nodes)
-        assert all(min(boxed(node).width, boxed(node).height) >= 64 for node in nodes)
+        assert all(node.box.area < 0.4 * region.area for node in nodes)
+        assert all(min(node.box.width, node.box.height) >= 64 for node in nodes)
 
 
 def test_the_parents_centre_is_a_hint_and_not_the_answer(files: PhantomFiles, entry: TreeSlide) -> None:
     plane = plane_of(files)
     overlaps = [
-        iou(Box.centred(region.centre, boxed(node).width, boxed(node).height).shifted_into(plane), boxed(node))
+        iou(Box.centred(region.centre, node.box.width, node.box.height).shifted_into(plane), node.box)
         for region, nodes in search_regions(entry, plane)
         for node in nodes
     ]
@@ -95,7 +91,7 @@ def test_a_finding_names_only_what_lies_in_its_box(
     for node in entry.nodes:
         said = node.finding.replace("with scattered lymphocytes", "").replace("scattered lymphocytes and", "")
         if word in said.lower():
-            box = boxed(node)
+            box = node.box
             share = region.intersection(shapely.box(box.x, box.y, box.right, box.bottom)).area / box.area
             assert share >= least, f"{node.id} says {node.finding!r}, but {share:.0%} of it is {name}"
 
@@ -103,6 +99,6 @@ def test_a_finding_names_only_what_lies_in_its_box(
 def test_a_box_full_of_tumour_is_called_tumour(files: PhantomFiles, entry: TreeSlide) -> None:
     region = annotated(files, "tumor")
     for node in entry.nodes:
-        box = boxed(node)
+        box = node.box
         if region.intersection(shapely.box(box.x, box.y, box.right, box.bottom)).area > 0.15 * box.area:
             assert "tumour" in node.finding.lower() or "pleomorphic" in node.finding, node.finding
