@@ -81,7 +81,8 @@ class Base:
         """Return what the starting commit calls each slide, by its resolved path."""
         kept = self.cache / "fingerprints.json"
         if not kept.exists():
-            paths = [*sorted(self.slides.glob("*.tiff")), *sorted(shared.glob("slides/*.*"))]
+            slides = (*shared.glob("slides/*.*"), *shared.glob("slides/*-dicom/*.dcm"))
+            paths = [*sorted(self.slides.glob("*.tiff")), *sorted(slides)]
             answers = run_inside(self.python, [["inspect", str(path), "--json"] for path in paths], {})
             found = {
                 str(path.resolve()): json.loads(answer["printed"])["fingerprint"]

@@ -1,6 +1,9 @@
 """An agent of a user's own, by its path: looks at the corner and the centre, reports, and gives hints to a model."""
 
-from pathnav.localise.hints import Proposal
+try:
+    from pathnav.localise.hints import Proposal
+except ModuleNotFoundError:  # where the working tree has it
+    from pathnav.localise import Proposal
 
 from pathnav.geometry import Box
 from pathnav.localise import Environment

@@ -72,8 +72,13 @@ def scenario_new(scenario: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_new(folder: Path) -> Rows:
-    """Return the rows of a run folder of the working tree."""
-    return read_base(folder)
+    """Return the rows of a run folder of the working tree: scores lie in a file for each slide and scorer."""
+    rows = read_base(folder)
+    for row in rows.values():
+        row.pop("scores", None)
+    for file in sorted((folder / "scores").glob("*.sqlite")):
+        rows |= _scores_of_one(file)
+    return rows
 
 
 def printed_new(command: list[str], text: str) -> Rows:
@@ -136,6 +141,29 @@ def _scores(file: Path) -> Rows:
     return dict(_scored_tiles(file))
 
 
+def _scores_of_one(file: Path) -> Rows:
+    """Return every scored tile of a file that holds one scorer's scores of one slide."""
+    connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
+    rows: Rows = {}
+    try:
+        text, slide = connection.execute("SELECT configuration, fingerprint FROM about").fetchone()
+        for magnification, x, y, width, height, *score, detail in connection.execute(
+            "SELECT magnification, x, y, width, height, yes, confidence, source, requests, detail FROM scores"
+        ):
+            named = _tile_name(slide, magnification, [x, y, width, height], json.loads(text))
+            kept = dict(zip(("yes", "confidence", "source", "requests"), score, strict=True))
+            rows[named] = {**kept, **fields(json.loads(detail) if detail else None, "detail.")}
+    finally:
+        connection.close()
+    return rows
+
+
+def _tile_name(slide: str, magnification: float, box: list[int], configuration: dict[str, Any]) -> str:
+    """Return what names a scored tile; reader and scale were settings of the scorer, and name the file now."""
+    settings = {name: value for name, value in configuration["settings"].items() if not name.startswith("slide ")}
+    return f"tile {slide[:8]} {magnification:g}x {box} {name_of({**configuration, 'settings': settings})}"
+
+
 def _scored_tiles(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
     try:
@@ -145,7 +173,7 @@ def _scored_tiles(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             "SELECT scorer, slide, magnification, x, y, width, height, yes, confidence, source, requests, detail"
             " FROM scores"
         ):
-            named = f"tile {slides[slide][:8]} {magnification:g}x {[x, y, width, height]} {name_of(scorers[scorer])}"
+            named = _tile_name(slides[slide], magnification, [x, y, width, height], scorers[scorer])
             kept = dict(zip(("yes", "confidence", "source", "requests"), score, strict=True))
             yield named, {**kept, **fields(json.loads(detail) if detail else None, "detail.")}
     finally:
