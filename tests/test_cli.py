@@ -5,16 +5,15 @@ import re
 import signal
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
+from pathnav.records import EventLog
 from pathnav.report.load import load_run
 from pathnav.report.picture import draw_result
 from pathnav.run.case import SlideSource
-from pathnav.run.folder import RunFolder
 from support.chat_server import ChatServer, call
 from support.commands import Bench, Command
 
@@ -171,9 +170,7 @@ def test_a_question_that_another_run_is_asking_is_exit_2(pathnav: Command, bench
     assert pathnav(*asked).code == 0
     (result,) = (bench.folder / "kept" / "episodes").glob("*/result.json")
     result.unlink()
-    with closing(RunFolder(bench.folder / "kept")) as folder:
-        folder.open(folder.description())
-        assert folder.claim([result.parent.name])
+    with EventLog(result.with_name("events.jsonl")):
         said = pathnav(*asked)
         assert pathnav(*bench.words("--agent", "random", "--out", "kept")).code == 0
     assert (said.code, said.out) == (2, "")

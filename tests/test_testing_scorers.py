@@ -32,7 +32,7 @@ def test_every_rule_is_broken_by_somebody() -> None:
 
 
 def test_the_oracle_is_told_nothing_here() -> None:
-    with pytest.raises(PluginError, match="--annotation"):
+    with pytest.raises(PluginError, match="tumour annotation"):
         check_scorer("oracle")
 
 

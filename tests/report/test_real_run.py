@@ -11,10 +11,11 @@ from pathnav.report.render import render
 from pathnav.run.agent_choice import AgentChoice
 from pathnav.run.case import Case, SlideFacts, SlideSource
 from pathnav.run.description import describe_run
-from pathnav.run.episode import run_episode
+from pathnav.run.episode import EpisodeJob
 from pathnav.run.folder import RunFolder
 from pathnav.run.open_slides import OpenSlides
 from pathnav.run.plan import episodes
+from pathnav.run.runner import run_plan
 from support.blot_slide import write_blot_slide
 
 AGENTS = ("random", "grid-centroid", "tissue-density", "tissue-weighted", "parent-centre", "oracle")
@@ -32,9 +33,8 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         query = Query("slide-3fa9c1", 10, "the blot", slide.bounds, 300, 300, 7)
         case = Case(source, SlideFacts.of(slide), query, Target(target, (target,)), query_id="n1")
         plan = episodes([case], [AgentChoice.of(name) for name in AGENTS], seed=7)
-        folder.open(describe_run("real", {}, seed=7, episodes=[episode.key for episode in plan], started="now"))
-        for episode in plan:
-            run_episode(episode, folder, slides)
+        described = describe_run("real", {}, seed=7, episodes=[episode.key for episode in plan], started="now")
+        run_plan([EpisodeJob(episode) for episode in plan], folder, described, slides)
     return folder.path
 
 
