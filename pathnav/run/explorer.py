@@ -81,7 +81,8 @@ class SearchJob:
     def run(self, at: Workplace, attempt: Attempt) -> Sequence[JsonObject]:
         """Score what is not scored yet, write a result for each schedule, and return those."""
         scores = at.folder.scores(self.search.scores_name)
-        with locked(scores.with_suffix(".lock")):
+        mine = at.sharing.setdefault(self.search.scores_name, threading.Lock())
+        with mine, locked(scores.with_suffix(".lock")):
             keys = set(self.due(at.folder))
             due = [schedule for schedule in self.search.schedules if self.search.key(schedule) in keys]
             return _Run(self.search, due, at, attempt).to_the_end(scores) if due else ()

@@ -59,6 +59,7 @@ class Workplace:
         slides: The run's slides.
         clients: The run's endpoints.
         trees: Tile trees by slide and settings: a tissue mask takes seconds, and the scorers of a slide share it.
+        sharing: Locks by what jobs share, such as a file of scores: in one process they run one after the other.
         stop: Whether the run is stopped.
         episode_minutes: After so many minutes a failed request of an episode is not repeated; None for never.
         on_tiles: Told, while tiles are scored, which and how many.
@@ -69,6 +70,7 @@ class Workplace:
     slides: OpenSlides
     clients: ChatClients = field(default_factory=ChatClients)
     trees: "dict[object, TileTree]" = field(default_factory=dict)
+    sharing: dict[str, threading.Lock] = field(default_factory=dict)
     stop: Stop = field(default_factory=Stop)
     episode_minutes: float | None = None
     on_tiles: Callable[[str], None] = lambda told: None

@@ -16,6 +16,7 @@ from pathnav.records import read_events
 from support.chat_server import Answer, ChatServer, Request, failure
 from support.commands import Bench, Command
 from support.runs import CALLS, ended, named, navigate, outcomes, results, start, wait_for
+from support.scores import score_files
 
 
 def at(server: ChatServer, out: Path | str, *more: object) -> tuple[object, ...]:
@@ -79,6 +80,34 @@ def test_workers_run_agents_without_a_model_and_searches_alike(pathnav: Command,
         assert said.code == 0, said.err
     assert len(results(bench.folder / "one")) == 12 + 8
     assert results(bench.folder / "many") == results(bench.folder / "one")
+
+
+SLOW_SCORER = """
+import time
+
+from pathnav.explore import Source, TileScore
+
+
+class Slow:
+    def score(self, tiles):
+        time.sleep(0.1)
+        return [TileScore(True, 0.5, Source.COMPUTED) for _ in tiles]
+"""
+
+
+def test_searches_that_share_scores_wait_for_each_other(pathnav: Command, bench: Bench) -> None:
+    scenario = bench.scenario(slides=1, agents=["random"])
+    (bench.folder / "slow.py").write_text(SLOW_SCORER)
+    document = yaml.safe_load(scenario.read_text())
+    document["cohort"]["slides"][0]["tumour_free"] = True
+    sweep = {"sweep": [0, 0.001, 0.002, 0.003]}
+    explore = {"scorers": ["slow.py:Slow"], "schedule": [1, 1, 1], "tile_px": 64, "min_tissue": sweep}
+    scenario.write_text(yaml.safe_dump(document | {"explore": explore}))
+    said = pathnav("run", scenario, "--out", "kept", "--workers", 4)
+    assert said.code == 0, said.err
+    assert "left to other processes" not in said.err
+    assert outcomes(bench.folder / "kept").count("finished") == len(results(bench.folder / "kept"))
+    assert len(score_files(bench.folder / "kept")) == 1
 
 
 def test_a_limit_of_calls_stops_and_the_same_command_goes_on(
