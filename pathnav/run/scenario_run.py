@@ -12,6 +12,7 @@ from pathnav.records import JsonObject, utc_now
 from pathnav.run.description import describe_run
 from pathnav.run.endpoint import endpoint
 from pathnav.run.episode import EpisodeJob
+from pathnav.run.exploration import Search
 from pathnav.run.explorer import SearchJob
 from pathnav.run.folder import RunFolder
 from pathnav.run.job import Job
@@ -55,7 +56,7 @@ class ScenarioRun:
             shard = self.options.shard
             jobs: list[Job] = [
                 *map(EpisodeJob, shard.share(plan.episodes)),
-                *map(SearchJob, shard.share(plan.searches)),
+                *(SearchJob(search) for group in shard.share(_sharing(plan.searches)) for search in group),
             ]
             options = self._options(jobs)
             return run_plan(jobs, folder, self._description(plan), slides, on_progress, options=options)
@@ -86,3 +87,11 @@ class ScenarioRun:
             sample=plan.sample,
             explorations=[search.as_json() for search in plan.searches],
         )
+
+
+def _sharing(searches: Sequence[Search]) -> list[list[Search]]:
+    """Return searches in groups that share scores: they are one machine's, which holds the file's lock."""
+    groups: dict[str, list[Search]] = {}
+    for search in searches:
+        groups.setdefault(search.scores_name, []).append(search)
+    return list(groups.values())

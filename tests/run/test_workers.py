@@ -108,6 +108,10 @@ def test_searches_that_share_scores_wait_for_each_other(pathnav: Command, bench:
     assert "left to other processes" not in said.err
     assert outcomes(bench.folder / "kept").count("finished") == len(results(bench.folder / "kept"))
     assert len(score_files(bench.folder / "kept")) == 1
+    for number in (1, 2):
+        assert pathnav("run", scenario, "--out", f"share{number}", "--shard", f"{number}/2").code == 0
+    whole = [len(score_files(bench.folder / f"share{number}")) for number in (1, 2)]
+    assert sorted(whole) == [0, 1], "searches that share scores are in one share"
 
 
 def test_a_limit_of_calls_stops_and_the_same_command_goes_on(
