@@ -25,6 +25,18 @@ class Terms:
     on_failed: OnFailed = lambda seconds, sentence, sent: None
     stopped: RunStopped | None = None
 
+    def check_noted(self) -> None:
+        """Refuse to go on where `check` does, and note that; whatever an agent makes of it says nothing about it.
+
+        Raises:
+            RunStopped: If the episode must not go on.
+        """
+        try:
+            self.check()
+        except RunStopped as error:
+            self.stopped = error
+            raise
+
     def ended(self, error: ModelError, seconds: float, sent: int) -> None:
         """Note how a call ended without an answer, and how many requests were sent for it."""
         if isinstance(error, RunStopped):

@@ -109,13 +109,14 @@ class _Run:
     def __init__(self, episode: Episode, log: EventLog, at: Workplace, attempt: Attempt) -> None:
         self.episode, self.log, self.at, self.attempt = episode, log, at, attempt
         self.place = log.path.parent
-        self.recorder = RunRecorder(log, at.folder.images, self._check, resumes=episode.agent.resumes)
         self.environment: Environment | None = None
         self.entered = False
         self.secret = episode.agent.secret
         self.before_s, self.started = seconds_before(log), time.monotonic()
         until_s = None if at.episode_minutes is None else self.started + at.episode_minutes * 60
-        self.terms = Terms(until_s, self._check, self._note_failed_call)
+        self.terms = Terms(until_s, at.stop.check, self._note_failed_call)
+        check = self.terms.check_noted
+        self.recorder = RunRecorder(log, at.folder.images, check, resumes=episode.agent.resumes)
         self.failed_calls = 0
 
     def to_the_end(self) -> JsonObject:
@@ -123,7 +124,7 @@ class _Run:
         chat = self.at.clients.get(self.episode.chat_settings)
         self.attempt.abandon = self.abandon
         ended = caught(lambda: self._drive(None if chat is None else chat.under(self.terms)))
-        self.attempt.abandon = _nothing  # no cycle keeps the episode's images in memory
+        self.attempt.abandon = self.terms.on_failed = _nothing  # no cycle keeps the episode's images in memory
         with self.attempt.ending:
             if self.attempt.has_ended:  # another thread has recorded it as interrupted
                 return self._result(Outcome.INTERRUPTED, self.at.stop.reason)
@@ -170,14 +171,6 @@ class _Run:
             "seconds": round(self.before_s + time.monotonic() - self.started, 3),
         }
         return redacted(whole, self.secret)  # type: ignore[no-any-return]  # JSON in, JSON out
-
-    def _check(self) -> None:
-        """Refuse to go on once the run is stopped; what the agent makes of it says nothing about the agent."""
-        try:
-            self.at.stop.check()
-        except RunStopped as error:
-            self.terms.stopped = error
-            raise
 
     def _note_failed_call(self, seconds: float, sentence: str, tries: int) -> None:
         """Keep that a call failed in the end, after so many requests."""
@@ -273,7 +266,7 @@ def outcome_of(returned: object, *, finished: bool) -> Outcome:
     return Outcome.NO_REPORT
 
 
-def _nothing() -> None:
+def _nothing(*told: object) -> None:
     """Do what is left to do for an episode that has ended."""
 
 
