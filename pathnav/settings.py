@@ -110,9 +110,22 @@ def compose(text: str, source: str) -> yaml.Node:
     try:
         loader = _Loader(text)
         loader.name = source
-        return loader.get_single_node() or yaml.ScalarNode("tag:yaml.org,2002:null", "", loader.get_mark())
+        node = loader.get_single_node() or yaml.ScalarNode("tag:yaml.org,2002:null", "", loader.get_mark())
+        _refuse_loops(node, (), set())
+        return node
     except yaml.YAMLError as error:
         raise ConfigError(f"{source}: is not YAML: {' '.join(str(error).split())}") from error
+
+
+def _refuse_loops(node: yaml.Node, above: tuple[int, ...], sound: set[int]) -> None:
+    """Refuse an alias that stands within what it names; `sound` are the nodes that are known to hold none."""
+    if id(node) in above:
+        raise yaml.composer.ComposerError(None, None, "a value that holds itself", node.start_mark)
+    if isinstance(node, yaml.CollectionNode) and id(node) not in sound:
+        for item in node.value:
+            for inner in item if isinstance(item, tuple) else (item,):
+                _refuse_loops(inner, (*above, id(node)), sound)
+        sound.add(id(node))
 
 
 def compose_mapping(text: str, source: str, what: str, expected_format: str | None = None) -> yaml.MappingNode:
@@ -121,8 +134,10 @@ def compose_mapping(text: str, source: str, what: str, expected_format: str | No
     document = construct(node)
     if expected_format is not None and (not isinstance(document, dict) or document.get("format") != expected_format):
         raise ConfigError(f"{source}: expected a mapping whose first line is `format: {expected_format}`")
-    if not isinstance(node, yaml.MappingNode) or not all(isinstance(key, str) for key in document):
+    if not isinstance(node, yaml.MappingNode):
         raise ConfigError(f"{source}: a {what} must be a mapping of keys to values, got {shown(document)}")
+    if (wrong := next((key for key in document if not isinstance(key, str)), None)) is not None:
+        raise ConfigError(told(node, (str(wrong),), "unknown key: those of a " + what + " are texts"))
     return node
 
 

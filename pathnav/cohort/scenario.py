@@ -302,7 +302,7 @@ class LocaliseSpec(Frozen):
         Field(min_length=1, strict=False),
         AfterValidator(lambda magnifications: tuple(sorted(set(magnifications)))),
     ] = protocol.MAGNIFICATIONS
-    repeats: Annotated[int, Field(ge=1)] = 1
+    repeats: Annotated[int, Field(ge=1, le=10_000)] = 1
     jitter: Annotated[float, Field(ge=0, le=0.5)] = 0.0
     """Control: largest shift of a search region as a share of its side."""
     swapped_findings: bool = False

@@ -87,7 +87,7 @@ MODEL = {"name": "m", "base_url": "http://127.0.0.1:9/v1"}
     [
         ("a: [", "is not YAML"),
         ("- 1", "a scenario must be a mapping of keys to values, got [1]"),
-        ("3: 4", "a scenario must be a mapping of keys to values"),
+        ("3: 4", "3: unknown key"),
         ("seed: 1\nseed: 2", "is not YAML: key 'seed' stands twice"),
         ({**plain(), "format": "pathnav-scenario-2"}, "format: must be 'pathnav-scenario-1', got"),
         ({"cohort": SLIDES, "localise": {"agents": ["random"]}}, "format: missing; the first line of a scenario is"),
@@ -133,3 +133,19 @@ def test_what_is_not_there_is_said_with_what_is() -> None:
         load_scenario("mode-a-base")
     with pytest.raises(ConfigError, match=r"--base-url: model.base_url: must be an http"):
         load_scenario("quickstart", model="m", base_url="x")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("cohort: &c\n  slides: *c\n", ("holds itself", "line 1")),
+        ("format: pathnav-scenario-1\ncohort: {phantoms: {}}\n1: 2\n", ("line 3", "1", "unknown key")),
+        ("format: pathnav-scenario-1\nlocalise: {repeats: 100000000000}\n", ("line 2", "localise.repeats", "10000")),
+    ],
+)
+def test_a_text_that_would_never_end_or_has_no_names_is_refused(tmp_path: Path, text: str, words: tuple[str]) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_scenario(path)
+    assert [word for word in words if word not in str(caught.value)] == []
