@@ -36,7 +36,7 @@ class Failed:
 
 
 class Threads(Generic[Item, Result]):
-    """Begins items in their order in so many threads, from the time it is made.
+    """Begins items in their order in so many threads, from the time it is made; none any more once one has failed.
 
     Args:
         work: Called with an item, in any of the threads; what it raises is handed over in place of a result.
@@ -87,6 +87,7 @@ class Threads(Generic[Item, Result]):
             result = caught(partial(self._work, item))
             with self._lock:
                 del self._under_way[number]
+                self._stopped |= isinstance(result, BaseException)  # at once, however late it is taken
             self._ended.put((item, Failed(result) if isinstance(result, BaseException) else result))
         self._ended.put(None)
 
@@ -129,7 +130,6 @@ def as_ready(
                 yield place, result
             elif error is None:
                 error, until_s = result.error, time.monotonic() + PATIENCE_S
-                threads.stop()
     finally:
         threads.stop()
         for _ in range(workers):  # whoever reads holds one of them; nobody is waiting for one
